@@ -1,0 +1,12 @@
+//! The live part: transports, the emulator, recording, and the worlds that join them.
+
+pub mod clock;
+pub mod doctor;
+pub mod emulator;
+pub mod host;
+pub mod netlink;
+pub mod recording;
+pub mod transport;
+pub mod world;
+
+pub use clock::Clock;

@@ -1,0 +1,64 @@
+//! Transports: kernel TCP and MPTCP, QUIC and multipath QUIC, behind one interface.
+
+pub mod kernel;
+pub mod quic;
+
+use model::manifest::Stack;
+use model::record::{Event, Sample};
+use model::{PathIndex, Time};
+use policy::{Action, ConnectionView};
+use std::io;
+use std::net::IpAddr;
+use std::os::fd::RawFd;
+use traffic::Channels;
+
+/// What a transport at one end does, in one thread, never blocking.
+///
+/// A driver (the host loop) waits on [`Endpoint::wait_for`] until [`Endpoint::poll_at`] and then
+/// calls [`Endpoint::poll`]; the application half reads and writes the channels in between, and
+/// [`Endpoint::flush`] sends what it wrote.
+pub trait Endpoint: Channels {
+    /// The file descriptors to wait for; `true` when writability matters as well.
+    fn wait_for(&self, fds: &mut Vec<(RawFd, bool)>);
+    /// When to call [`Endpoint::poll`] next even if no descriptor is ready.
+    fn poll_at(&self) -> Option<Time>;
+    /// Receives, handles timers, sends. An error ends the run.
+    fn poll(&mut self, now: Time) -> io::Result<()>;
+    /// Sends what the application wrote since the last poll.
+    fn flush(&mut self, now: Time) -> io::Result<()>;
+    /// Whether every channel can carry data (client), or always (server).
+    fn is_connected(&self) -> bool;
+    /// A channel the peer opened (server only), each returned once. Its number is the
+    /// transport's own; the hello on it says which channel of the pattern it is.
+    fn accepted(&mut self) -> Option<usize>;
+    /// The connections and their subflows, for the path manager.
+    fn view(&mut self, now: Time) -> Vec<ConnectionView>;
+    /// Carries out an action of the path manager; the error says why it could not.
+    fn apply(&mut self, now: Time, action: &Action) -> Result<(), String>;
+    /// The state of each connection and path, for the `samples` table.
+    fn sample(&mut self, now: Time, samples: &mut Vec<Sample>);
+    /// What happened since the last call.
+    fn events(&mut self, events: &mut Vec<Event>);
+    /// The host's view of a path changed: its interface went up or down, its address came or went.
+    fn path_changed(&mut self, now: Time, path: PathIndex, up: bool);
+    /// Whether subflows came, went or changed state since the last call: the path manager is
+    /// then asked at once.
+    fn take_changed(&mut self) -> bool;
+    /// What carries the traffic, for the manifest.
+    fn stack(&self) -> Stack;
+    /// Says goodbye to the peer (best effort).
+    fn close(&mut self, now: Time);
+}
+
+/// A path of the client's host.
+#[derive(Clone, Debug)]
+pub struct LocalPath {
+    /// The scenario's name for it.
+    pub name: model::Name,
+    /// What carries it.
+    pub kind: model::PathKind,
+    /// The client's address on it.
+    pub address: IpAddr,
+    /// The client's interface index.
+    pub interface: u32,
+}

@@ -1,0 +1,16 @@
+//! The nouns every part of Walkabout shares: units, time, paths, scenarios and the
+//! schemas of what a run records. Pure: no clock, no file, no socket.
+
+pub mod manifest;
+pub mod path;
+pub mod random;
+pub mod record;
+pub mod scenario;
+pub mod time;
+pub mod units;
+
+pub use manifest::Manifest;
+pub use path::{Direction, Name, PathIndex, PathKind, Side};
+pub use random::Seed;
+pub use scenario::Scenario;
+pub use time::Time;

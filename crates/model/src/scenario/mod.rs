@@ -1,0 +1,76 @@
+//! What a scenario says: paths, how they change, what fails, which traffic, over which
+//! transports and policies. The types here are the TOML format; `parse` reads and checks it.
+
+mod failure;
+mod link;
+mod parse;
+mod traffic;
+mod walk;
+
+pub use failure::{Failure, FailureKind, Phase};
+pub use link::{Burst, Change, Link, Queue, QueueKind, Reorder};
+pub use parse::{ScenarioError, json_schema};
+pub use traffic::{Bulk, Interactive, Ping, Traffic};
+pub use walk::{Walk, Waypoint};
+
+use crate::path::{Name, PathIndex, PathKind};
+use crate::units::Span;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// An experiment's definition, the same for every world.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Scenario {
+    /// The name, as used on the command line and in reports.
+    pub name: String,
+    /// One line that says what the scenario shows.
+    pub summary: String,
+    /// How long the application runs.
+    pub duration: Span,
+    /// Which transports take part, by name (`walkabout list transports`).
+    pub transports: Vec<String>,
+    /// Which path managers the multipath transports run under, by name (`walkabout list policies`).
+    pub policies: Vec<String>,
+    /// The congestion controller of every transport; the stack's own default when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub congestion: Option<String>,
+    /// What the application does.
+    pub traffic: Traffic,
+    /// The paths; a connection starts on the first.
+    #[serde(rename = "path")]
+    pub paths: Vec<Path>,
+    /// What fails, and when.
+    #[serde(rename = "failure", default, skip_serializing_if = "Vec::is_empty")]
+    pub failures: Vec<Failure>,
+}
+
+/// One path between client and server: a link in each direction.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Path {
+    /// The name, unique in the scenario.
+    pub name: Name,
+    /// What carries it.
+    pub kind: PathKind,
+    /// Client to server, at the start.
+    pub up: Link,
+    /// Server to client, at the start.
+    pub down: Link,
+    /// How the links change over time.
+    #[serde(rename = "change", default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<Change>,
+    /// A walk that sets rate and loss of both links from the distance to the access point.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub walk: Option<Walk>,
+}
+
+impl Scenario {
+    /// The index of the path called `name`.
+    pub fn path_index(&self, name: &str) -> Option<PathIndex> {
+        self.paths
+            .iter()
+            .position(|p| p.name.as_str() == name)
+            .map(PathIndex)
+    }
+}

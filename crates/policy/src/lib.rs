@@ -1,0 +1,24 @@
+//! Path managers: brains that decide which path a connection uses, with no wire of their own.
+//!
+//! A manager sees the state of paths and connections and answers with actions. The same code
+//! runs on kernel MPTCP (through netlink), on user-space MPTCP and on multipath QUIC (through
+//! path open, close and status). A new one is one file and one line in [`list::MANAGERS`].
+
+pub mod list;
+pub mod manager;
+pub mod view;
+
+pub use view::{Action, ConnectionView, Decision, PathState, PathView, SubflowView, View};
+
+use model::Time;
+use std::time::Duration;
+
+/// Decides on the control plane which paths a connection uses.
+pub trait PathManager: Send {
+    /// What to do now; called at every [`PathManager::period`] and whenever a path or a
+    /// subflow appears or disappears. Decisions are appended to `decisions`.
+    fn decide(&mut self, now: Time, view: &View, decisions: &mut Vec<Decision>);
+
+    /// How often to ask; `None` when only changes of paths and subflows matter.
+    fn period(&self) -> Option<Duration>;
+}

@@ -1,0 +1,117 @@
+//! What a path manager sees, and what it can ask for.
+
+use model::{PathIndex, PathKind};
+use std::time::Duration;
+
+/// Everything a path manager knows at one moment.
+#[derive(Clone, Debug, Default)]
+pub struct View {
+    /// The host's paths, in the scenario's order; `PathIndex` points into this list.
+    pub paths: Vec<PathView>,
+    /// The open connections.
+    pub connections: Vec<ConnectionView>,
+}
+
+/// A path as the host sees it.
+#[derive(Clone, Debug)]
+pub struct PathView {
+    /// What carries it.
+    pub kind: PathKind,
+    /// Whether its interface is up, has a carrier and an address.
+    pub up: bool,
+}
+
+/// A connection.
+#[derive(Clone, Debug)]
+pub struct ConnectionView {
+    /// Its number within the run.
+    pub id: usize,
+    /// Whether the application waits for data to be sent that the transport has not sent yet.
+    pub has_unsent: bool,
+    /// Its subflows or paths, at most one per path.
+    pub subflows: Vec<SubflowView>,
+}
+
+impl ConnectionView {
+    /// The subflow on `path`, if there is one.
+    pub fn on(&self, path: PathIndex) -> Option<&SubflowView> {
+        self.subflows.iter().find(|s| s.path == path)
+    }
+}
+
+/// How far a subflow or path of a connection is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PathState {
+    /// Asked for, not yet usable.
+    Opening,
+    /// Can carry data.
+    Established,
+    /// Asked to close.
+    Closing,
+}
+
+/// A subflow (MPTCP) or path (QUIC) of a connection.
+#[derive(Clone, Debug)]
+pub struct SubflowView {
+    /// Over which path of the host.
+    pub path: PathIndex,
+    /// How far it is.
+    pub state: PathState,
+    /// Whether this side uses it only when no other works.
+    pub backup: bool,
+    /// Smoothed round-trip time, once measured.
+    pub srtt: Option<Duration>,
+    /// Retransmission timeout (TCP) or probe timeout (QUIC), backoff included.
+    pub rto: Option<Duration>,
+    /// Timeouts in a row without an acknowledgement since: the subflow is under RTO when > 0.
+    pub timeouts: u32,
+    /// Packets sent again since the subflow began, tail-loss probes included.
+    pub retransmissions: u64,
+    /// Packets sent since the subflow began.
+    pub sent: u64,
+    /// Packets declared lost since the subflow began.
+    pub lost: u64,
+    /// Bytes sent and not yet acknowledged.
+    pub in_flight: u64,
+    /// How long the oldest byte in flight has been waiting.
+    pub oldest_unacked: Option<Duration>,
+}
+
+/// Something a path manager can ask of a transport.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Action {
+    /// Open a subflow or path.
+    Open {
+        /// Of this connection.
+        connection: usize,
+        /// Over this path.
+        path: PathIndex,
+        /// As a backup.
+        backup: bool,
+    },
+    /// Close a subflow or path.
+    Close {
+        /// Of this connection.
+        connection: usize,
+        /// Over this path.
+        path: PathIndex,
+    },
+    /// Change a subflow's or path's priority.
+    SetBackup {
+        /// Of this connection.
+        connection: usize,
+        /// Over this path.
+        path: PathIndex,
+        /// To backup (`true`) or regular (`false`).
+        backup: bool,
+    },
+}
+
+/// An action and why.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Decision {
+    /// What to do.
+    pub action: Action,
+    /// Why, in words with the figures that led to it: `retransmissions rose from 3 to 4`.
+    pub cause: String,
+}
