@@ -1,2 +1,52 @@
-//! x
-fn main() {}
+//! The commands of the README and of CI: `cargo xtask run`, `test`, `web`, `bench`.
+
+mod bench;
+mod licences;
+mod shell;
+mod test;
+mod tools;
+mod web;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(about = "The commands of the README and of CI")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Build everything and run the main job: `walkabout run walk`, or what you give instead.
+    Run {
+        /// Arguments for `walkabout`, such as `run blackhole --seed 7` or `doctor`.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
+    /// Format, lints, docs, licences, the web bundle and all tests.
+    Test,
+    /// Build the report's web bundle, unless it is there already.
+    Web,
+    /// Ground truth of the link models and the emulator, as JSON on standard output.
+    Bench,
+}
+
+fn main() -> Result<()> {
+    match Arguments::parse().command {
+        Command::Run { arguments } => {
+            web::build()?;
+            shell::cargo(&["build", "--locked", "--release", "--package", "walkabout"])?;
+            let walkabout = shell::target()?.join("release/walkabout");
+            let mut arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+            if arguments.is_empty() {
+                arguments = vec!["run", "walk"];
+            }
+            shell::become_program(&walkabout, &arguments)
+        }
+        Command::Test => test::all(),
+        Command::Web => web::build(),
+        Command::Bench => bench::all(),
+    }
+}

@@ -1,2 +1,42 @@
-//! x
-fn main() {}
+//! Takes TCP, Multipath TCP, QUIC and Multipath QUIC for the same walk: the command line.
+
+mod command;
+mod failure;
+mod interrupt;
+
+use clap::Parser;
+use failure::Failure;
+use std::process::ExitCode;
+
+/// Takes TCP, Multipath TCP, QUIC and Multipath QUIC for the same walk - away from the Wi-Fi,
+/// onto cellular and back - and shows who stalled, for how long, why, and what it cost.
+#[derive(Parser)]
+#[command(version, after_help = failure::EXIT_CODES)]
+struct Arguments {
+    /// Print the result as JSON on standard output; errors stay valid JSON.
+    #[arg(long, global = true)]
+    json: bool,
+    #[command(subcommand)]
+    command: command::Command,
+}
+
+fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return usage(&error),
+    };
+    match arguments.command.run(arguments.json) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(arguments.json),
+    }
+}
+
+/// clap's message; as JSON when `--json` is among the arguments it could not parse.
+fn usage(error: &clap::Error) -> ExitCode {
+    let json = std::env::args_os().any(|a| a == "--json");
+    if json && error.use_stderr() {
+        return Failure::usage(error.to_string().trim_end()).report(true);
+    }
+    let _ = error.print();
+    ExitCode::from(if error.use_stderr() { failure::USAGE } else { 0 })
+}

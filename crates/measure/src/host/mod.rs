@@ -1,1 +1,44 @@
-//! x
+//! Hosts: the loop that drives one end's transport, application half and policy in one thread.
+
+mod client;
+mod server;
+mod session;
+mod wait;
+
+pub use client::{ClientHost, PathChange};
+pub use server::ServerHost;
+
+use std::io;
+use std::time::Duration;
+
+/// How often the state of each connection and path is sampled (requirement F15).
+pub const SAMPLE_PERIOD: Duration = Duration::from_millis(100);
+
+/// How long a connection may take to be established before the run is given up.
+pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// Why a host could not go on.
+#[derive(Debug, thiserror::Error)]
+pub enum HostError {
+    /// The transport failed.
+    #[error("{side}: the transport failed: {source}")]
+    Transport {
+        /// `client` or `server`.
+        side: &'static str,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// Nothing was established in time.
+    #[error(
+        "client: no connection within {0:?}: the first path must work at the start of a scenario"
+    )]
+    ConnectTimeout(Duration),
+    /// The peer sent something that is no part of the pattern.
+    #[error("{side}: {reason}")]
+    Protocol {
+        /// `client` or `server`.
+        side: &'static str,
+        /// What was wrong.
+        reason: String,
+    },
+}

@@ -1,0 +1,78 @@
+//! `walkabout list`: the names that scenarios, commands, tables and docs use.
+
+use crate::failure::Failure;
+use clap::ValueEnum;
+use comfy_table::{Table, presets};
+use serde_json::json;
+
+/// List what can be named in a scenario or on the command line.
+#[derive(clap::Args)]
+pub struct List {
+    /// What to list.
+    what: What,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum What {
+    Metrics,
+    Patterns,
+    Policies,
+    Scenarios,
+    Stages,
+    Transports,
+}
+
+impl List {
+    /// Prints names and one-line summaries.
+    pub fn run(self, json: bool) -> Result<(), Failure> {
+        let entries = entries(self.what)?;
+        if json {
+            let rows: Vec<_> = entries
+                .iter()
+                .map(|(name, summary)| json!({"name": name, "summary": summary}))
+                .collect();
+            println!("{:#}", json!(rows));
+        } else {
+            let mut table = Table::new();
+            table.load_preset(presets::NOTHING);
+            for (name, summary) in entries {
+                table.add_row([name, summary]);
+            }
+            println!("{table}");
+        }
+        Ok(())
+    }
+}
+
+fn entries(what: What) -> Result<Vec<(String, String)>, Failure> {
+    let pair = |name: &str, summary: &str| (name.to_owned(), summary.to_owned());
+    Ok(match what {
+        What::Metrics => analysis::metric::list::METRICS
+            .iter()
+            .map(|e| (e.name.to_owned(), format!("{} [{}]", e.summary, e.unit)))
+            .collect(),
+        What::Patterns => traffic::pattern::PATTERNS
+            .iter()
+            .map(|e| pair(e.name, e.summary))
+            .collect(),
+        What::Policies => policy::list::MANAGERS
+            .iter()
+            .map(|e| pair(e.name, e.summary))
+            .collect(),
+        What::Scenarios => model::scenario::builtin::SCENARIOS
+            .iter()
+            .map(|(name, text)| {
+                let scenario = model::Scenario::parse(text, name).map_err(Failure::failed)?;
+                Ok(pair(name, &scenario.summary))
+            })
+            .collect::<Result<_, Failure>>()?,
+        What::Stages => network::link::list::STAGES
+            .iter()
+            .map(|e| pair(e.name, e.summary))
+            .collect(),
+        What::Transports => measure::transport::list::TRANSPORTS
+            .iter()
+            .map(|e| pair(e.name, e.summary))
+            .collect(),
+    })
+}

@@ -1,0 +1,43 @@
+//! The subcommands, one file each.
+
+mod doctor;
+mod list;
+mod report;
+mod run;
+mod schema;
+mod worker;
+
+use crate::failure::Failure;
+use clap::Subcommand;
+
+/// The subcommands, in the order of a first acquaintance.
+#[derive(Subcommand)]
+pub enum Command {
+    /// Take the transports through a scenario; ends with a table and a report.
+    Run(run::Run),
+    /// Draw the report of run folders again, without running anything.
+    Report(report::Report),
+    /// Say what this machine can do, and what to do about what is missing.
+    Doctor(doctor::Doctor),
+    /// List what can be named in a scenario or on the command line.
+    List(list::List),
+    /// Print the JSON Schema of scenarios, for editors.
+    Schema(schema::Schema),
+    /// Carry out one run (used by `run`).
+    #[command(hide = true)]
+    Worker(worker::Worker),
+}
+
+impl Command {
+    /// Runs the subcommand.
+    pub fn run(self, json: bool) -> Result<(), Failure> {
+        match self {
+            Command::Run(c) => c.run(json),
+            Command::Report(c) => c.run(json),
+            Command::Doctor(c) => c.run(json),
+            Command::List(c) => c.run(json),
+            Command::Schema(c) => c.run(json),
+            Command::Worker(c) => c.run(),
+        }
+    }
+}

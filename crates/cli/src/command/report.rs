@@ -1,0 +1,111 @@
+//! `walkabout report`: tables and report of run folders, drawn from what they hold.
+
+use crate::failure::Failure;
+use analysis::folder::{self, RunFolder};
+use analysis::report::{self as html, ReportData};
+use analysis::table::Table;
+use comfy_table::presets;
+use serde_json::json;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Draw the report of run folders again, without running anything.
+#[derive(clap::Args)]
+pub struct Report {
+    /// Run folders, or folders of run folders.
+    #[arg(required = true, value_name = "FOLDER")]
+    folders: Vec<PathBuf>,
+    /// The report's file; `report.html` in the first folder by default.
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+impl Report {
+    /// Writes the report and prints the table.
+    pub fn run(self, json: bool) -> Result<(), Failure> {
+        let written = write(&self.folders, self.out.as_deref(), json)?;
+        if json {
+            println!("{:#}", written.to_json(&self.folders[0]));
+        } else {
+            written.print(&self.folders[0]);
+        }
+        Ok(())
+    }
+}
+
+/// A table and where the report is.
+pub struct Written {
+    table: Table,
+    report: PathBuf,
+}
+
+impl Written {
+    /// The machine's view of it.
+    pub fn to_json(&self, folder: &Path) -> serde_json::Value {
+        json!({"folder": folder, "report": self.report, "table": self.table})
+    }
+
+    /// The reader's view of it: the table on standard output, the places on standard error.
+    pub fn print(&self, folder: &Path) {
+        let cells = self.table.format();
+        let mut table = comfy_table::Table::new();
+        table
+            .load_preset(presets::UTF8_HORIZONTAL_ONLY)
+            .set_content_arrangement(comfy_table::ContentArrangement::Dynamic)
+            .set_header(cells.header);
+        for row in cells.rows {
+            table.add_row(row);
+        }
+        println!("{table}");
+        for note in cells.notes {
+            println!("{note}");
+        }
+        eprintln!("runs    {}", folder.display());
+        eprintln!("report  {}", self.report.display());
+    }
+}
+
+/// Reads the runs in `folders` and writes `report.html` and `table.json`.
+pub fn write(folders: &[PathBuf], out: Option<&Path>, json: bool) -> Result<Written, Failure> {
+    let found = folder::find(folders).map_err(Failure::failed)?;
+    if found.is_empty() {
+        return Err(Failure::usage(format!(
+            "no run folder (one with a manifest.json) in {}",
+            folders
+                .iter()
+                .map(|f| f.display().to_string())
+                .collect::<Vec<_>>()
+                .join(", ")
+        )));
+    }
+    let mut runs = Vec::new();
+    for path in &found {
+        match RunFolder::open(path) {
+            Ok(run) => runs.push(run),
+            // One broken folder does not hide the others.
+            Err(error) if found.len() > 1 => {
+                if !json {
+                    eprintln!("walkabout: {error}; left out of the report");
+                }
+            }
+            Err(error) => return Err(Failure::failed(error)),
+        }
+    }
+    if runs.is_empty() {
+        return Err(Failure::failed("none of the run folders can be read"));
+    }
+    let table = Table::of(&runs);
+    let report = match out {
+        Some(file) => file.to_owned(),
+        None => folders[0].join("report.html"),
+    };
+    let page = html::render(&ReportData::of(&runs)).map_err(Failure::failed)?;
+    let unwritable = |file: &Path, error| {
+        Failure::failed(format!("{}: cannot be written: {error}", file.display()))
+    };
+    fs::write(&report, page).map_err(|e| unwritable(&report, e))?;
+    let data = report.with_file_name("table.json");
+    let text = serde_json::to_string_pretty(&table).map_err(Failure::failed)?;
+    fs::write(&data, text + "\n").map_err(|e| unwritable(&data, e))?;
+    Ok(Written { table, report })
+}

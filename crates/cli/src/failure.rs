@@ -1,0 +1,70 @@
+//! How a command fails: what is wrong, where, what to do, and the exit code.
+
+use serde::Serialize;
+use std::process::ExitCode;
+
+/// Failed.
+pub const FAILED: u8 = 1;
+/// Wrong arguments or a wrong scenario.
+pub const USAGE: u8 = 2;
+/// Not possible on this machine.
+pub const IMPOSSIBLE: u8 = 127;
+
+/// The documented exit codes, for `--help`.
+pub const EXIT_CODES: &str = "Exit codes: 0 done, 1 failed, 2 wrong usage or scenario, \
+     127 not possible on this machine (walkabout doctor says why)";
+
+/// A command's failure.
+#[derive(Debug, Serialize)]
+pub struct Failure {
+    /// What is wrong, where, and what to do.
+    pub message: String,
+    /// The exit code.
+    pub exit_code: u8,
+    /// The parts of the message, where the mistake is in a file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at: Option<serde_json::Value>,
+}
+
+impl Failure {
+    /// Something did not work.
+    pub fn failed(message: impl ToString) -> Failure {
+        Failure {
+            message: message.to_string(),
+            exit_code: FAILED,
+            at: None,
+        }
+    }
+
+    /// The user asked for something that does not exist or makes no sense.
+    pub fn usage(message: impl ToString) -> Failure {
+        Failure {
+            exit_code: USAGE,
+            ..Failure::failed(message)
+        }
+    }
+
+    /// This machine cannot do it.
+    pub fn impossible(message: impl ToString) -> Failure {
+        Failure {
+            exit_code: IMPOSSIBLE,
+            ..Failure::failed(message)
+        }
+    }
+
+    /// Prints the failure: JSON on standard output under `--json`, else a line on standard error.
+    pub fn report(&self, json: bool) -> ExitCode {
+        if json {
+            println!("{}", serde_json::json!({ "error": self }));
+        } else {
+            eprintln!("walkabout: {}", self.message);
+        }
+        ExitCode::from(self.exit_code)
+    }
+}
+
+impl From<anyhow::Error> for Failure {
+    fn from(error: anyhow::Error) -> Failure {
+        Failure::failed(format!("{error:#}"))
+    }
+}

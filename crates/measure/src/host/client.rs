@@ -1,0 +1,203 @@
+//! The client: it connects, speaks the pattern, asks the policy, and records.
+
+use super::wait::wait;
+use super::{CONNECT_TIMEOUT, HostError, SAMPLE_PERIOD};
+use crate::Clock;
+use crate::emulator::StopFlag;
+use crate::recording::Log;
+use crate::transport::{Endpoint, LocalPath};
+use model::record::{Event, EventKind};
+use model::{PathIndex, Side, Time};
+use policy::{Action, Decision, PathManager, PathView, View};
+use std::sync::mpsc::Receiver;
+use traffic::Half;
+
+/// The host's network state changed: an interface or address came or went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PathChange {
+    /// Which path.
+    pub path: PathIndex,
+    /// Whether it is usable now.
+    pub up: bool,
+}
+
+/// Everything the client's thread needs.
+pub struct ClientHost<'h> {
+    /// The run's clock.
+    pub clock: Clock,
+    /// Where records go.
+    pub log: Log,
+    /// Ends the run early, and is raised when the application is done.
+    pub stop: &'h StopFlag,
+    /// When the run ends at the latest.
+    pub end: Time,
+    /// The host's paths.
+    pub paths: &'h [LocalPath],
+    /// Changes of the host's network state.
+    pub changes: Receiver<PathChange>,
+    /// Raised when a change waits.
+    pub changed: &'h StopFlag,
+    /// The transport.
+    pub endpoint: Box<dyn Endpoint>,
+    /// The application.
+    pub half: Box<dyn Half>,
+    /// The policy, where one decides at run time.
+    pub manager: Option<Box<dyn PathManager>>,
+}
+
+impl ClientHost<'_> {
+    /// Runs until the application is done, the end has come or `stop` is raised.
+    pub fn run(mut self) -> Result<(), HostError> {
+        let result = self.drive();
+        let now = self.clock.now();
+        for message in self.half.unanswered() {
+            self.log.message(message);
+        }
+        self.drain_events();
+        let mut stopped = Event::new(now, EventKind::ApplicationStop, "");
+        stopped.side = Some(Side::Client);
+        self.log.event(stopped);
+        self.endpoint.close(now);
+        self.stop.raise();
+        result
+    }
+
+    fn drive(&mut self) -> Result<(), HostError> {
+        let transport = |source| HostError::Transport {
+            side: "client",
+            source,
+        };
+        let mut views: Vec<PathView> = self
+            .paths
+            .iter()
+            .map(|p| PathView {
+                kind: p.kind,
+                up: true,
+            })
+            .collect();
+        let mut started = false;
+        let (mut next_sample, mut next_decision) = (Time::ZERO, Time::ZERO);
+        let (mut messages, mut samples, mut fds) = (Vec::new(), Vec::new(), Vec::new());
+        loop {
+            let now = self.clock.now();
+            if now >= self.end || self.stop.is_raised() {
+                return Ok(());
+            }
+            let mut ask = false;
+            self.changed.clear();
+            while let Ok(change) = self.changes.try_recv() {
+                views[change.path.0].up = change.up;
+                self.endpoint.path_changed(now, change.path, change.up);
+                ask = true;
+            }
+            self.endpoint.poll(now).map_err(transport)?;
+            if !started && self.endpoint.is_connected() {
+                started = true;
+                let mut event = Event::new(now, EventKind::ApplicationStart, "");
+                event.side = Some(Side::Client);
+                self.log.event(event);
+            }
+            if started {
+                self.half.poll(now, &mut *self.endpoint, &mut messages);
+                messages.drain(..).for_each(|m| self.log.message(m));
+                if let Some(reason) = self.half.error() {
+                    return Err(HostError::Protocol {
+                        side: "client",
+                        reason,
+                    });
+                }
+                if self.half.is_done() {
+                    return Ok(());
+                }
+            } else if now.since(Time::ZERO) > CONNECT_TIMEOUT {
+                return Err(HostError::ConnectTimeout(CONNECT_TIMEOUT));
+            }
+            self.endpoint.flush(now).map_err(transport)?;
+
+            ask |= self.endpoint.take_changed();
+            if self.manager.is_some() && (ask || now >= next_decision) {
+                next_decision = self.decide(now, &views);
+            }
+            if now >= next_sample {
+                self.endpoint.sample(now, &mut samples);
+                samples.drain(..).for_each(|s| self.log.sample(s));
+                while next_sample <= now {
+                    next_sample += SAMPLE_PERIOD;
+                }
+            }
+            self.drain_events();
+
+            let mut until = next_sample.min(self.end);
+            if self.manager.is_some() {
+                until = until.min(next_decision);
+            }
+            if started {
+                until = self.half.poll_at().map_or(until, |t| until.min(t));
+            }
+            until = self.endpoint.poll_at().map_or(until, |t| until.min(t));
+            fds.clear();
+            fds.push((self.changed.fd(), false));
+            fds.push((self.stop.fd(), false));
+            self.endpoint.wait_for(&mut fds);
+            wait(&self.clock, &fds, until).map_err(transport)?;
+        }
+    }
+
+    /// Asks the policy and carries out what it says; returns when to ask again.
+    fn decide(&mut self, now: Time, paths: &[PathView]) -> Time {
+        let Some(manager) = &mut self.manager else {
+            return Time::MAX;
+        };
+        let view = View {
+            paths: paths.to_vec(),
+            connections: self.endpoint.view(now),
+        };
+        let mut decisions = Vec::new();
+        manager.decide(now, &view, &mut decisions);
+        let next = manager.period().map_or(Time::MAX, |period| now + period);
+        for Decision { action, cause } in decisions {
+            let (connection, path, words) = match action {
+                Action::Open {
+                    connection,
+                    path,
+                    backup: false,
+                } => (connection, path, "open"),
+                Action::Open {
+                    connection, path, ..
+                } => (connection, path, "open as backup"),
+                Action::Close { connection, path } => (connection, path, "close"),
+                Action::SetBackup {
+                    connection,
+                    path,
+                    backup: true,
+                } => (connection, path, "make backup"),
+                Action::SetBackup {
+                    connection, path, ..
+                } => (connection, path, "make regular"),
+            };
+            let mut event = Event {
+                side: Some(Side::Client),
+                path: Some(self.paths[path.0].name.clone()),
+                connection: Some(connection as u64),
+                cause: Some(cause),
+                ..Event::new(now, EventKind::Decision, words)
+            };
+            self.log.event(event.clone());
+            if let Err(reason) = self.endpoint.apply(now, &action) {
+                event.kind = EventKind::ActionFailed;
+                event.detail = format!("{words}: {reason}");
+                self.log.event(event);
+            }
+        }
+        next
+    }
+
+    fn drain_events(&mut self) {
+        let mut events = Vec::new();
+        self.endpoint.events(&mut events);
+        for mut event in events {
+            event.side.get_or_insert(Side::Client);
+            self.log.event(event);
+        }
+    }
+}

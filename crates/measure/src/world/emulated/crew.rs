@@ -1,0 +1,160 @@
+//! Several runs side by side: starts workers, keeps as many going as the machine can time.
+
+use super::worker::Report;
+use crate::world::plan::RunSpec;
+use model::manifest::Timing;
+use model::scenario::Traffic;
+use std::io::{self, BufRead, BufReader, Write};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::time::Duration;
+
+/// Low-rate runs that share a core: measured, ten interactive walks take about a quarter of one.
+const LOW_RATE_RUNS_PER_CORE: usize = 6;
+
+/// What happens in the crew.
+#[derive(Debug)]
+pub enum Progress {
+    /// A run began.
+    Started {
+        /// Its place in the list.
+        run: usize,
+    },
+    /// A run's clock.
+    At {
+        /// Its place in the list.
+        run: usize,
+        /// Seconds since its start.
+        seconds: f64,
+    },
+    /// A run ended.
+    Ended {
+        /// Its place in the list.
+        run: usize,
+        /// How.
+        result: Result<Timing, Failed>,
+    },
+}
+
+/// A run that failed.
+#[derive(Clone, Debug)]
+pub struct Failed {
+    /// Why, and what to do.
+    pub error: String,
+    /// Whether this machine cannot do it at all.
+    pub impossible: bool,
+}
+
+/// Runs workers side by side.
+pub struct Crew {
+    /// The program and the arguments that make it a worker.
+    pub worker: (PathBuf, Vec<String>),
+    /// At most this many at once.
+    pub jobs: usize,
+}
+
+impl Crew {
+    /// How many runs of `traffic` may go side by side on `cores`: low-rate ones share a core,
+    /// others get one each.
+    pub fn jobs_for(traffic: &Traffic, cores: usize) -> usize {
+        match traffic {
+            Traffic::Interactive(_) | Traffic::Ping(_) => cores * LOW_RATE_RUNS_PER_CORE,
+            Traffic::Bulk(_) => (cores / 2).max(1),
+        }
+    }
+
+    /// Carries out all runs; `interrupted` ends the ones under way and starts no more.
+    ///
+    /// A run that missed its timing bound halves the number of runs side by side from then on.
+    pub fn run(
+        &self,
+        runs: &[RunSpec],
+        interrupted: &AtomicBool,
+        mut progress: impl FnMut(Progress),
+    ) -> io::Result<()> {
+        let (sender, receiver) = mpsc::channel();
+        let mut active: Vec<(usize, Child)> = Vec::new();
+        let mut waiting = 0..runs.len();
+        let (mut limit, mut told) = (self.jobs.max(1), false);
+        loop {
+            while active.len() < limit && !interrupted.load(Ordering::Relaxed) {
+                let Some(run) = waiting.next() else { break };
+                active.push((run, self.start(run, &runs[run], sender.clone())?));
+                progress(Progress::Started { run });
+            }
+            if active.is_empty() {
+                return Ok(());
+            }
+            if interrupted.load(Ordering::Relaxed) && !told {
+                told = true;
+                for (_, child) in &active {
+                    terminate(child);
+                }
+            }
+            let Ok((run, report)) = receiver.recv_timeout(Duration::from_millis(100)) else {
+                continue;
+            };
+            let result = match report {
+                Some(Report::At { seconds }) => {
+                    progress(Progress::At { run, seconds });
+                    continue;
+                }
+                Some(Report::Done { timing }) => Ok(timing),
+                Some(Report::Failed { error, impossible }) => Err(Failed { error, impossible }),
+                None => Err(Failed {
+                    error: "the run's process ended without a word; it was killed or is broken"
+                        .to_owned(),
+                    impossible: false,
+                }),
+            };
+            let Some(place) = active.iter().position(|(r, _)| *r == run) else {
+                continue; // the end of a stream whose last word was heard
+            };
+            let (_, mut child) = active.swap_remove(place);
+            child.wait()?;
+            if result.as_ref().is_ok_and(|timing| !timing.kept) && runs.len() > 1 {
+                limit = (limit / 2).max(1);
+            }
+            progress(Progress::Ended { run, result });
+        }
+    }
+
+    /// Starts a worker and a thread that reads its reports; `None` is the end of them.
+    fn start(
+        &self,
+        run: usize,
+        spec: &RunSpec,
+        reports: mpsc::Sender<(usize, Option<Report>)>,
+    ) -> io::Result<Child> {
+        let (program, arguments) = &self.worker;
+        let mut child = Command::new(program)
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()?;
+        if let Some(mut input) = child.stdin.take() {
+            serde_json::to_writer(&mut input, spec)?;
+            input.write_all(b"\n")?;
+        }
+        if let Some(output) = child.stdout.take() {
+            std::thread::spawn(move || {
+                for line in BufReader::new(output).lines().map_while(Result::ok) {
+                    if let Ok(report) = serde_json::from_str(&line) {
+                        let _ = reports.send((run, Some(report)));
+                    }
+                }
+                let _ = reports.send((run, None));
+            });
+        }
+        Ok(child)
+    }
+}
+
+fn terminate(child: &Child) {
+    if let Ok(pid) = i32::try_from(child.id()) {
+        let pid = nix::unistd::Pid::from_raw(pid);
+        let _ = nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM);
+    }
+}
