@@ -6,6 +6,7 @@ pub mod path;
 pub mod random;
 pub mod record;
 pub mod scenario;
+pub mod spelling;
 pub mod time;
 pub mod units;
 

@@ -32,14 +32,14 @@ impl Time {
         Time(ns)
     }
 
-    /// `us` microseconds after the start.
+    /// `us` microseconds after the start; [`Time::MAX`] when that is too late to count.
     pub const fn from_micros(us: u64) -> Time {
-        Time(us * 1_000)
+        Time(us.saturating_mul(1_000))
     }
 
-    /// `ms` milliseconds after the start.
+    /// `ms` milliseconds after the start; [`Time::MAX`] when that is too late to count.
     pub const fn from_millis(ms: u64) -> Time {
-        Time(ms * 1_000_000)
+        Time(ms.saturating_mul(1_000_000))
     }
 
     /// Nanoseconds since the start.
@@ -65,11 +65,10 @@ impl Time {
 
 impl Add<Duration> for Time {
     type Output = Time;
+    /// Saturates at [`Time::MAX`].
     fn add(self, d: Duration) -> Time {
-        Time(
-            self.0
-                .saturating_add(d.as_nanos().min(u64::MAX as u128) as u64),
-        )
+        let nanos = u64::try_from(d.as_nanos()).unwrap_or(u64::MAX);
+        Time(self.0.saturating_add(nanos))
     }
 }
 

@@ -5,6 +5,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::borrow::Cow;
 use std::fmt;
+use std::marker::PhantomData;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -18,24 +19,79 @@ pub struct UnitError {
     pub expected: &'static str,
 }
 
-/// Splits `12.5 Mbit/s` into its number and its unit.
-fn split<'t>(text: &'t str, expected: &'static str) -> Result<(f64, &'t str), UnitError> {
-    let error = || UnitError {
+/// Splits `12.5 Mbit/s` into its number and its unit. A sign belongs to neither: no quantity
+/// of a scenario is negative.
+fn split(text: &str) -> (&str, &str) {
+    let text = text.trim();
+    let end = text
+        .find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '_')))
+        .unwrap_or(text.len());
+    (&text[..end], text[end..].trim_start())
+}
+
+/// Reads a decimal number with one of `units` and multiplies it by the unit's scale; rounds to
+/// the nearest whole. Integer arithmetic throughout, so that what [`write_scaled`] wrote comes
+/// back as the same number whatever its size.
+fn read_scaled(
+    text: &str,
+    units: &[(&str, u64)],
+    expected: &'static str,
+) -> Result<u64, UnitError> {
+    let (number, unit) = split(text);
+    let scale = units.iter().find(|(name, _)| *name == unit).map(|u| u.1);
+    let value = scale.and_then(|scale| {
+        let digits = number.replace('_', "");
+        let (whole, fraction) = digits.split_once('.').unwrap_or((&digits, ""));
+        // 15 decimals of the largest unit (minutes, in nanoseconds) are far below a nanosecond.
+        let fraction = &fraction[..fraction.len().min(15)];
+        let whole: u128 = u128::from(whole.parse::<u64>().ok()?) * u128::from(scale);
+        let part = match fraction {
+            "" => 0,
+            _ => {
+                let power = 10_u128.pow(fraction.len() as u32);
+                (u128::from(fraction.parse::<u64>().ok()?) * u128::from(scale) + power / 2) / power
+            }
+        };
+        u64::try_from(whole + part).ok()
+    });
+    value.ok_or_else(|| UnitError {
         text: text.to_owned(),
         expected,
-    };
-    let trimmed = text.trim();
-    let end = trimmed
-        .find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '-' | '+' | '_')))
-        .unwrap_or(trimmed.len());
-    let number: f64 = trimmed[..end]
-        .replace('_', "")
-        .parse()
-        .map_err(|_| error())?;
-    if !number.is_finite() || number < 0.0 {
-        return Err(error());
+    })
+}
+
+/// Writes `value` in the largest of `units` (largest first) that says the same number with at
+/// most three decimals.
+fn write_scaled(f: &mut fmt::Formatter<'_>, value: u64, units: &[(&str, u64)]) -> fmt::Result {
+    for (unit, scale) in units {
+        let thousandth = (scale / 1_000).max(1);
+        if value >= *scale && value.is_multiple_of(thousandth) {
+            let (whole, rest) = (value / scale, value % scale / thousandth);
+            let decimals = match rest {
+                0 => String::new(),
+                _ => format!(".{rest:03}").trim_end_matches('0').to_owned(),
+            };
+            return write!(f, "{whole}{decimals} {unit}");
+        }
     }
-    Ok((number, trimmed[end..].trim()))
+    let smallest = units.last().map_or("", |u| u.0);
+    write!(f, "{value} {smallest}")
+}
+
+/// Reads a quantity that is written as text, and says what was expected when it is a number.
+struct Text<T> {
+    expected: &'static str,
+    kind: PhantomData<T>,
+}
+
+impl<T: FromStr<Err = UnitError>> de::Visitor<'_> for Text<T> {
+    type Value = T;
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} (in quotes)", self.expected)
+    }
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<T, E> {
+        text.parse().map_err(E::custom)
+    }
 }
 
 macro_rules! text_serde {
@@ -47,8 +103,10 @@ macro_rules! text_serde {
         }
         impl<'de> Deserialize<'de> for $type {
             fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-                let text = String::deserialize(d)?;
-                text.parse().map_err(de::Error::custom)
+                d.deserialize_str(Text {
+                    expected: $expected,
+                    kind: PhantomData,
+                })
             }
         }
         impl JsonSchema for $type {
@@ -71,7 +129,7 @@ macro_rules! text_serde {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 pub struct BitRate(u64);
 
-const RATE: &str = "a bit rate such as `10 Mbit/s`, `640 kbit/s` or `1 Gbit/s`";
+const RATE: &str = "a bit rate such as `10 Mbit/s`, `640 kbit/s` or `1 Gbit/s`, not negative";
 
 impl BitRate {
     /// A rate of `bits` per second.
@@ -94,45 +152,42 @@ impl BitRate {
 impl FromStr for BitRate {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Self, UnitError> {
-        let (number, unit) = split(text, RATE)?;
-        let scale = match unit {
-            "bit/s" | "bps" => 1.0,
-            "kbit/s" | "kbps" => 1e3,
-            "Mbit/s" | "Mbps" => 1e6,
-            "Gbit/s" | "Gbps" => 1e9,
-            _ => {
-                return Err(UnitError {
-                    text: text.to_owned(),
-                    expected: RATE,
-                });
-            }
-        };
-        Ok(BitRate((number * scale).round() as u64))
+        let units = [
+            ("bit/s", 1),
+            ("bps", 1),
+            ("kbit/s", 1_000),
+            ("kbps", 1_000),
+            ("Mbit/s", 1_000_000),
+            ("Mbps", 1_000_000),
+            ("Gbit/s", 1_000_000_000),
+            ("Gbps", 1_000_000_000),
+        ];
+        read_scaled(text, &units, RATE).map(BitRate)
     }
 }
 
 impl fmt::Display for BitRate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (unit, scale) in [
+        let units = [
             ("Gbit/s", 1_000_000_000),
             ("Mbit/s", 1_000_000),
             ("kbit/s", 1_000),
-        ] {
-            // Only as long as the short form says the same number.
-            if self.0 >= scale && (self.0 * 1000).is_multiple_of(scale) {
-                return write!(f, "{} {unit}", self.0 as f64 / scale as f64);
-            }
-        }
-        write!(f, "{} bit/s", self.0)
+            ("bit/s", 1),
+        ];
+        write_scaled(f, self.0, &units)
     }
 }
-text_serde!(BitRate, RATE, r"^[0-9._]+ ?([kMG]?bit/s|[kMG]?bps)$");
+text_serde!(
+    BitRate,
+    RATE,
+    r"^[0-9][0-9_]*(\.[0-9_]+)? *([kMG]?bit/s|[kMG]?bps)$"
+);
 
 /// A number of bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 pub struct ByteSize(u64);
 
-const SIZE: &str = "a size such as `2000 B`, `64 KiB` or `10 MB`";
+const SIZE: &str = "a size such as `2000 B`, `64 KiB` or `10 MB`, not negative";
 
 impl ByteSize {
     /// A size of `bytes`.
@@ -149,28 +204,23 @@ impl ByteSize {
 impl FromStr for ByteSize {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Self, UnitError> {
-        let (number, unit) = split(text, SIZE)?;
-        let scale = match unit {
-            "B" => 1.0,
-            "kB" | "KB" => 1e3,
-            "MB" => 1e6,
-            "GB" => 1e9,
-            "KiB" => 1024.0,
-            "MiB" => 1024.0 * 1024.0,
-            "GiB" => 1024.0 * 1024.0 * 1024.0,
-            _ => {
-                return Err(UnitError {
-                    text: text.to_owned(),
-                    expected: SIZE,
-                });
-            }
-        };
-        Ok(ByteSize((number * scale).round() as u64))
+        let units = [
+            ("B", 1),
+            ("kB", 1_000),
+            ("KB", 1_000),
+            ("MB", 1_000_000),
+            ("GB", 1_000_000_000),
+            ("KiB", 1 << 10),
+            ("MiB", 1 << 20),
+            ("GiB", 1 << 30),
+        ];
+        read_scaled(text, &units, SIZE).map(ByteSize)
     }
 }
 
 impl fmt::Display for ByteSize {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Whole numbers only: nobody writes 1.5 KiB for a packet.
         for (unit, scale) in [
             ("GiB", 1 << 30),
             ("GB", 1_000_000_000),
@@ -186,7 +236,11 @@ impl fmt::Display for ByteSize {
         write!(f, "{} B", self.0)
     }
 }
-text_serde!(ByteSize, SIZE, r"^[0-9._]+ ?([kKMG]?B|[KMG]iB)$");
+text_serde!(
+    ByteSize,
+    SIZE,
+    r"^[0-9][0-9_]*(\.[0-9_]+)? *([kKMG]?B|[KMG]iB)$"
+);
 
 /// A probability from 0 to 1, written `1 %` or `0.01`.
 #[derive(Clone, Copy, PartialEq, PartialOrd, Debug)]
@@ -214,17 +268,17 @@ impl Probability {
 impl FromStr for Probability {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Self, UnitError> {
-        let error = || UnitError {
-            text: text.to_owned(),
-            expected: PROBABILITY,
-        };
-        let (number, unit) = split(text, PROBABILITY)?;
+        let (number, unit) = split(text);
+        let number = number.replace('_', "").parse::<f64>().ok();
         let p = match unit {
             "" => number,
-            "%" => number / 100.0,
-            _ => return Err(error()),
+            "%" => number.map(|n| n / 100.0),
+            _ => None,
         };
-        Probability::new(p).ok_or_else(error)
+        p.and_then(Probability::new).ok_or_else(|| UnitError {
+            text: text.to_owned(),
+            expected: PROBABILITY,
+        })
     }
 }
 
@@ -242,21 +296,31 @@ impl Serialize for Probability {
 
 impl<'de> Deserialize<'de> for Probability {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(untagged)]
-        enum Written {
-            Number(f64),
-            Text(String),
-        }
-        match Written::deserialize(d)? {
-            Written::Number(p) => Probability::new(p).ok_or_else(|| {
-                de::Error::custom(UnitError {
-                    text: p.to_string(),
-                    expected: PROBABILITY,
+        struct NumberOrText;
+        impl de::Visitor<'_> for NumberOrText {
+            type Value = Probability;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(PROBABILITY)
+            }
+            fn visit_f64<E: de::Error>(self, p: f64) -> Result<Probability, E> {
+                Probability::new(p).ok_or_else(|| {
+                    E::custom(UnitError {
+                        text: p.to_string(),
+                        expected: PROBABILITY,
+                    })
                 })
-            }),
-            Written::Text(text) => text.parse().map_err(de::Error::custom),
+            }
+            fn visit_i64<E: de::Error>(self, p: i64) -> Result<Probability, E> {
+                self.visit_f64(p as f64)
+            }
+            fn visit_u64<E: de::Error>(self, p: u64) -> Result<Probability, E> {
+                self.visit_f64(p as f64)
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Probability, E> {
+                text.parse().map_err(E::custom)
+            }
         }
+        d.deserialize_any(NumberOrText)
     }
 }
 
@@ -267,7 +331,7 @@ impl JsonSchema for Probability {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({"description": PROBABILITY, "anyOf": [
             {"type": "number", "minimum": 0, "maximum": 1},
-            {"type": "string", "pattern": r"^[0-9.]+ ?%?$"}]})
+            {"type": "string", "pattern": r"^[0-9][0-9_]*(\.[0-9_]+)? *%?$"}]})
     }
 }
 
@@ -290,6 +354,11 @@ impl Span {
     pub const fn get(self) -> Duration {
         self.0
     }
+
+    /// Nanoseconds, as many as [`crate::Time`] can hold (584 years).
+    pub fn as_nanos(self) -> u64 {
+        u64::try_from(self.0.as_nanos()).unwrap_or(u64::MAX)
+    }
 }
 
 impl From<Duration> for Span {
@@ -301,32 +370,34 @@ impl From<Duration> for Span {
 impl FromStr for Span {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Self, UnitError> {
-        let error = || UnitError {
-            text: text.to_owned(),
-            expected: SPAN,
-        };
-        let (number, unit) = split(text, SPAN)?;
-        let nanos = match unit {
-            "ns" => 1.0,
-            "us" | "µs" => 1e3,
-            "ms" => 1e6,
-            "s" => 1e9,
-            "min" => 60e9,
-            _ => return Err(error()),
-        };
-        Ok(Span(Duration::from_nanos((number * nanos).round() as u64)))
+        let units = [
+            ("ns", 1),
+            ("us", 1_000),
+            ("µs", 1_000),
+            ("ms", 1_000_000),
+            ("s", 1_000_000_000),
+            ("min", 60_000_000_000),
+        ];
+        read_scaled(text, &units, SPAN).map(|ns| Span(Duration::from_nanos(ns)))
     }
 }
 
 impl fmt::Display for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ns = self.0.as_nanos();
-        for (unit, scale) in [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000)] {
-            if ns >= scale && (ns * 1000).is_multiple_of(scale) {
-                return write!(f, "{} {unit}", ns as f64 / scale as f64);
-            }
+        if self.0.is_zero() {
+            return f.write_str("0 s");
         }
-        write!(f, "{ns} ns")
+        let units = [
+            ("s", 1_000_000_000),
+            ("ms", 1_000_000),
+            ("us", 1_000),
+            ("ns", 1),
+        ];
+        write_scaled(f, self.as_nanos(), &units)
     }
 }
-text_serde!(Span, SPAN, r"^[0-9._]+ ?(ns|us|µs|ms|s|min)$");
+text_serde!(
+    Span,
+    SPAN,
+    r"^[0-9][0-9_]*(\.[0-9_]+)? *(ns|us|µs|ms|s|min)$"
+);

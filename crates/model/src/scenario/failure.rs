@@ -6,7 +6,9 @@ use crate::time::Time;
 use crate::units::Span;
 use rand::RngExt;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::value::MapAccessDeserializer;
+use serde::{Deserialize, Deserializer, Serialize, de};
+use std::fmt;
 
 /// A path's failure.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -47,9 +49,10 @@ impl FailureKind {
     }
 }
 
-/// A moment: fixed, or drawn from the run's seed.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(untagged)]
+/// A moment: fixed, or drawn from the run's seed. Written `"10 s"` or
+/// `{ from = "10 s", to = "10.1 s" }`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, JsonSchema)]
+#[serde(untagged, deny_unknown_fields)]
 pub enum Phase {
     /// At this time of the run.
     Fixed(Span),
@@ -62,15 +65,66 @@ pub enum Phase {
     },
 }
 
+impl Phase {
+    /// The earliest moment it can be.
+    pub fn earliest(self) -> Span {
+        match self {
+            Phase::Fixed(at) => at,
+            Phase::Drawn { from, to: _ } => from,
+        }
+    }
+
+    /// The latest moment it can be.
+    pub fn latest(self) -> Span {
+        match self {
+            Phase::Fixed(at) => at,
+            Phase::Drawn { from: _, to } => to,
+        }
+    }
+}
+
+/// By hand, because serde's own message for an untagged enum says neither what is wrong nor
+/// what was expected.
+impl<'de> Deserialize<'de> for Phase {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Phase, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(deny_unknown_fields)]
+        struct Window {
+            from: Span,
+            to: Span,
+        }
+        struct TimeOrWindow;
+        impl<'de> de::Visitor<'de> for TimeOrWindow {
+            type Value = Phase;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(
+                    "a time such as `\"10 s\"` or a window such as \
+                     `{ from = \"10 s\", to = \"10.1 s\" }`",
+                )
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Phase, E> {
+                text.parse().map(Phase::Fixed).map_err(E::custom)
+            }
+            fn visit_map<A: de::MapAccess<'de>>(self, map: A) -> Result<Phase, A::Error> {
+                let Window { from, to } = Window::deserialize(MapAccessDeserializer::new(map))?;
+                Ok(Phase::Drawn { from, to })
+            }
+        }
+        d.deserialize_any(TimeOrWindow)
+    }
+}
+
 impl Failure {
     /// When the failure sets in under `seed`; `index` is its place in the scenario.
+    ///
+    /// # Panics
+    /// When the window ends before it begins, which [`crate::Scenario::check`] refuses.
     pub fn onset(&self, seed: Seed, index: usize) -> Time {
-        let nanos = |s: Span| s.get().as_nanos() as u64;
         match self.at {
-            Phase::Fixed(at) => Time::from_nanos(nanos(at)),
+            Phase::Fixed(at) => Time::ZERO + at.get(),
             Phase::Drawn { from, to } => {
                 let mut stream = seed.stream(&format!("failure.{index}.phase"));
-                Time::from_nanos(stream.random_range(nanos(from)..=nanos(to)))
+                Time::from_nanos(stream.random_range(from.as_nanos()..=to.as_nanos()))
             }
         }
     }

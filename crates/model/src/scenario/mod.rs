@@ -1,15 +1,21 @@
 //! What a scenario says: paths, how they change, what fails, which traffic, over which
-//! transports and policies. The types here are the TOML format; `parse` reads and checks it.
+//! transports and policies. The types here are the TOML format; `parse` reads it, `check`
+//! refuses what contradicts itself, `builtin` holds the scenarios that come along.
 
+pub mod builtin;
+mod check;
+mod error;
 mod failure;
+mod key;
 mod link;
 mod parse;
 mod traffic;
 mod walk;
 
+pub use error::ScenarioError;
 pub use failure::{Failure, FailureKind, Phase};
 pub use link::{Burst, Change, Link, Queue, QueueKind, Reorder};
-pub use parse::{ScenarioError, json_schema};
+pub use parse::{Document, json_schema};
 pub use traffic::{Bulk, Interactive, Ping, Traffic};
 pub use walk::{Walk, Waypoint};
 

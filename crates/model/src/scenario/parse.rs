@@ -1,11 +1,205 @@
 //! From TOML text to a checked scenario, with errors that name file, line and key.
 
-/// placeholder
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct ScenarioError(String);
+use super::Scenario;
+use super::check::{self, Fault};
+use super::error::ScenarioError;
+use super::key::{Found, KeyPath, identify, line_and_column, locate};
+use crate::spelling::nearest;
+use serde::Deserialize;
+use std::ops::Range;
+use toml::Spanned;
+use toml::de::DeTable;
 
-/// placeholder
+/// A scenario together with the text it was read from, so that whoever finds something wrong
+/// later (an unknown transport, say) can still name the line.
+#[derive(Clone, Debug)]
+pub struct Document {
+    text: String,
+    source: String,
+    scenario: Scenario,
+}
+
+impl Document {
+    /// Reads `text` and checks it as [`Scenario::check`] does; `source` is the file's name in
+    /// messages.
+    ///
+    /// # Errors
+    /// The first thing wrong: syntax, then unknown or missing keys and wrong units, then values
+    /// that contradict each other.
+    pub fn parse(text: &str, source: &str) -> Result<Document, ScenarioError> {
+        let error = |span: Option<Range<usize>>, key: String, message: String| {
+            let (line, column) = line_and_column(text, span.map_or(0, |s| s.start));
+            ScenarioError {
+                file: source.to_owned(),
+                line: Some(line),
+                column: Some(column),
+                key,
+                message,
+            }
+        };
+        let tree = DeTable::parse(text).map_err(|e| {
+            let message = format!("not valid TOML: {}", e.message());
+            error(e.span(), String::new(), message)
+        })?;
+        let read = Scenario::deserialize(toml::Deserializer::from(tree.clone()));
+        let scenario = read.map_err(|e| {
+            let (key, message) = explain(&tree, &e);
+            error(e.span(), key.to_string(), message)
+        })?;
+        let document = Document {
+            text: text.to_owned(),
+            source: source.to_owned(),
+            scenario,
+        };
+        check::scenario(&document.scenario).map_err(|fault| document.place(fault))?;
+        Ok(document)
+    }
+
+    /// What the text says.
+    pub fn scenario(&self) -> &Scenario {
+        &self.scenario
+    }
+
+    /// What the text says, without the text.
+    pub fn into_scenario(self) -> Scenario {
+        self.scenario
+    }
+
+    /// As [`Scenario::check_names`], naming the line.
+    ///
+    /// # Errors
+    /// The first name that is in neither list.
+    pub fn check_names(&self, transports: &[&str], policies: &[&str]) -> Result<(), ScenarioError> {
+        check::names(&self.scenario, transports, policies).map_err(|fault| self.place(fault))
+    }
+
+    /// Finds the line of a fault.
+    fn place(&self, fault: Fault) -> ScenarioError {
+        let span = match DeTable::parse(&self.text) {
+            Ok(tree) => locate(&tree, &fault.key),
+            Err(_) => 0..0, // the text was parsed before, so this is not reached
+        };
+        let (line, column) = line_and_column(&self.text, span.start);
+        ScenarioError {
+            file: self.source.clone(),
+            line: Some(line),
+            column: Some(column),
+            key: fault.key.to_string(),
+            message: fault.message,
+        }
+    }
+}
+
+impl Scenario {
+    /// Reads a scenario from TOML and checks it; `source` is the file's name in messages.
+    ///
+    /// # Errors
+    /// The first thing wrong, with its line and what was expected.
+    ///
+    /// ```
+    /// use walkabout_model::Scenario;
+    /// let text = r#"
+    /// name = "two-wires"
+    /// summary = "Two paths that never change"
+    /// duration = "10 s"
+    /// transports = ["tcp", "mptcp"]
+    /// policies = ["fullmesh"]
+    ///
+    /// [traffic.interactive]
+    /// ack_size = "750 B"
+    ///
+    /// [[path]]
+    /// name = "wifi"
+    /// kind = "wifi"
+    /// up = { rate = "30 Mbit/s", delay = "10 ms" }
+    /// down = { rate = "30 Mbit/s", delay = "10 ms", loss = "0.1 %" }
+    /// "#;
+    /// let scenario = Scenario::parse(text, "two-wires.toml").unwrap();
+    /// assert_eq!(scenario.paths[0].up.rate.unwrap().bits_per_second(), 30_000_000);
+    ///
+    /// let error = Scenario::parse(&text.replace("delay", "dealy"), "two-wires.toml").unwrap_err();
+    /// assert_eq!((error.line, error.key.as_str()), (Some(15), "path[0].down.dealy"));
+    /// assert!(error.to_string().ends_with("(did you mean `delay`?)"));
+    /// ```
+    pub fn parse(text: &str, source: &str) -> Result<Scenario, ScenarioError> {
+        Document::parse(text, source).map(Document::into_scenario)
+    }
+}
+
+/// The JSON Schema of a scenario file, for editors that complete and check TOML.
+///
+/// ```
+/// let schema = walkabout_model::scenario::json_schema();
+/// assert_eq!(schema["title"], "Scenario");
+/// ```
 pub fn json_schema() -> serde_json::Value {
-    serde_json::to_value(schemars::schema_for!(super::Scenario)).expect("a schema is JSON")
+    serde_json::to_value(schemars::schema_for!(Scenario)).expect("a schema is JSON")
+}
+
+/// Says an error of serde's in this format's terms: which key, what is wrong, what was expected.
+fn explain(tree: &Spanned<DeTable<'_>>, error: &toml::de::Error) -> (KeyPath, String) {
+    let found = error.span().and_then(|span| identify(tree, &span));
+    let (key, table) = match found {
+        Some(Found::Name(key)) => (key.clone(), Some(key.parent())),
+        Some(Found::Value(key)) => (key, None),
+        None => (KeyPath::default(), None),
+    };
+    let text = error.message();
+    let quoted: Vec<&str> = text.split('`').skip(1).step_by(2).collect();
+
+    if let (Some(table), [unknown, expected @ ..]) = (table, &quoted[..])
+        && text.starts_with("unknown ")
+    {
+        let message = format!(
+            "unknown key `{unknown}` in {}; {}",
+            table.header(),
+            one_of(unknown, expected)
+        );
+        return (key, message);
+    }
+    if let (true, [missing]) = (text.starts_with("missing field"), &quoted[..]) {
+        let message = format!("missing key `{missing}` in {}", key.header());
+        return (key.key(missing), message);
+    }
+    if let (true, [unknown, expected @ ..]) = (text.starts_with("unknown variant"), &quoted[..]) {
+        let message = format!(
+            "{}: unknown value `{unknown}`; {}",
+            key.in_words(),
+            one_of(unknown, expected)
+        );
+        return (key, message);
+    }
+    let message = if key == KeyPath::top("traffic") {
+        "one pattern, written as a table such as [traffic.interactive], [traffic.ping] or \
+         [traffic.bulk], was expected"
+            .to_owned()
+    } else if let Some(kinds) = text.strip_prefix("invalid type: ") {
+        format!("found {}", in_toml_terms(kinds))
+    } else {
+        in_toml_terms(text)
+    };
+    let message = format!("{}: {message}", key.in_words());
+    (key, message)
+}
+
+/// serde's words for the kinds of values, in TOML's.
+fn in_toml_terms(text: &str) -> String {
+    let sequence = "a list ([...], or a [[table]] each)";
+    text.replace("expected a sequence", &format!("expected {sequence}"))
+        .replace("sequence,", "a list,")
+        .replace("map,", "a table,")
+        .replace(" struct ", " a table with the keys of ")
+}
+
+/// `expected one of a, b, c (did you mean `b`?)`
+pub(super) fn one_of(found: &str, expected: &[&str]) -> String {
+    let hint = match nearest(found, expected.iter().copied()) {
+        Some(near) => format!(" (did you mean `{near}`?)"),
+        None => String::new(),
+    };
+    match expected {
+        [] => "nothing is expected there".to_owned(),
+        [only] => format!("expected {only}{hint}"),
+        _ => format!("expected one of {}{hint}", expected.join(", ")),
+    }
 }
