@@ -1,0 +1,333 @@
+//! `interactive`: how long do small periodic messages take in each direction?
+//!
+//! Client and server each send a chunk every period; the peer's application answers each chunk,
+//! once complete, with a short acknowledgement (MultipathTester, section II-A). The sender's
+//! delay runs from handing the chunk's first byte to the transport to receiving the last byte
+//! of its acknowledgement.
+//!
+//! Channel 0 carries the upload's chunks up and their acknowledgements down; channel 1 carries
+//! the download's chunks down and their acknowledgements up. The upload starts when the client
+//! half starts, the download when the hello of channel 1 is there. It never ends by itself.
+
+use super::inbox::Inbox;
+use super::{MIN_PERIOD, MIN_SIZE};
+use crate::frame::{Kind, Writer};
+use crate::{Channels, Half};
+use model::record::Message;
+use model::scenario::Interactive;
+use model::{Direction, Side, Time};
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// Its part of a scenario.
+pub const EXAMPLE: &str = r#"[traffic.interactive]
+chunk_size = "2 kB"
+period = "100 ms"
+ack_size = "9 B"
+"#;
+
+/// The channel of the upload's chunks.
+const UPLOAD: usize = 0;
+/// The channel of the download's chunks.
+const DOWNLOAD: usize = 1;
+
+/// The client's half.
+pub fn client(parameters: &Interactive) -> impl Half + use<> {
+    Both {
+        side: Side::Client,
+        sender: Sender::new(UPLOAD, Direction::Up, parameters),
+        answerer: Answerer::new(DOWNLOAD, parameters),
+    }
+}
+
+/// The server's half.
+pub fn server(parameters: &Interactive) -> impl Half + use<> {
+    Both {
+        side: Side::Server,
+        sender: Sender::new(DOWNLOAD, Direction::Down, parameters),
+        answerer: Answerer::new(UPLOAD, parameters),
+    }
+}
+
+/// Either end: it sends on one channel and answers on the other.
+struct Both {
+    side: Side,
+    sender: Sender,
+    answerer: Answerer,
+}
+
+impl Half for Both {
+    fn poll(&mut self, now: Time, channels: &mut dyn Channels, log: &mut Vec<Message>) {
+        self.answerer.poll(channels);
+        self.sender.poll(now, channels, log);
+    }
+
+    fn poll_at(&self) -> Option<Time> {
+        self.sender.due.filter(|_| self.sender.acks.is_open())
+    }
+
+    fn is_done(&self) -> bool {
+        false
+    }
+
+    fn unanswered(&self) -> Vec<Message> {
+        self.sender.unanswered()
+    }
+
+    fn error(&self) -> Option<String> {
+        let inboxes = [&self.sender.acks, &self.answerer.chunks];
+        match self.side {
+            Side::Client => inboxes.iter().find_map(|i| i.fault()),
+            Side::Server => inboxes.iter().find_map(|i| i.corruption()),
+        }
+    }
+}
+
+/// Sends the chunks of one direction and waits for their acknowledgements.
+struct Sender {
+    channel: usize,
+    direction: Direction,
+    period: Duration,
+    chunks: Writer,
+    acks: Inbox,
+    ack_bytes: u64,
+    /// When the next chunk is due; the first is when the channel is first seen open.
+    due: Option<Time>,
+    /// When each chunk without an acknowledgement was sent, oldest first. Acknowledgements
+    /// come in order: the first one belongs to the next acknowledgement.
+    waiting: VecDeque<Time>,
+}
+
+impl Sender {
+    fn new(channel: usize, direction: Direction, parameters: &Interactive) -> Sender {
+        let Interactive {
+            chunk_size,
+            period,
+            ack_size,
+        } = *parameters;
+        let ack_size = ack_size.max(MIN_SIZE).bytes();
+        Sender {
+            channel,
+            direction,
+            period: period.max(MIN_PERIOD).get(),
+            chunks: Writer::new(Kind::Chunk, chunk_size.bytes() as usize),
+            acks: Inbox::new(channel, Kind::Ack, ack_size),
+            ack_bytes: ack_size,
+            due: None,
+            waiting: VecDeque::new(),
+        }
+    }
+
+    fn poll(&mut self, now: Time, channels: &mut dyn Channels, log: &mut Vec<Message>) {
+        for id in self.acks.poll(channels) {
+            let Some(sent) = self.waiting.pop_front() else {
+                self.acks
+                    .reject(format!("chunk {id} was acknowledged before it was sent"));
+                return;
+            };
+            log.push(self.message(id, sent, Some(now)));
+        }
+        if !self.acks.is_open() {
+            return;
+        }
+        let mut due = self.due.unwrap_or(now);
+        // After a late wake-up every missed chunk goes out, and keeps its place in the period.
+        while due <= now {
+            let (_, chunk) = self.chunks.emit();
+            channels.write(self.channel, chunk);
+            self.waiting.push_back(now);
+            due += self.period;
+        }
+        self.due = Some(due);
+    }
+
+    fn unanswered(&self) -> Vec<Message> {
+        let first = self.chunks.emitted() - self.waiting.len() as u64;
+        let ids = first..;
+        ids.zip(&self.waiting)
+            .map(|(id, &sent)| self.message(id, sent, None))
+            .collect()
+    }
+
+    fn message(&self, id: u64, sent: Time, acked: Option<Time>) -> Message {
+        super::fetch::message(
+            self.channel,
+            id,
+            self.direction,
+            [self.chunks.size(), self.ack_bytes],
+            sent,
+            acked,
+        )
+    }
+}
+
+/// Acknowledges each chunk of the peer.
+struct Answerer {
+    channel: usize,
+    chunks: Inbox,
+    acks: Writer,
+}
+
+impl Answerer {
+    fn new(channel: usize, parameters: &Interactive) -> Answerer {
+        Answerer {
+            channel,
+            chunks: Inbox::new(channel, Kind::Chunk, parameters.chunk_size.bytes()),
+            acks: Writer::new(Kind::Ack, parameters.ack_size.bytes() as usize),
+        }
+    }
+
+    fn poll(&mut self, channels: &mut dyn Channels) {
+        for _ in self.chunks.poll(channels) {
+            let (_, ack) = self.acks.emit();
+            if channels.is_open(self.channel) {
+                channels.write(self.channel, ack);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pattern::pipe::Pipe;
+    use model::units::{ByteSize, Span};
+
+    const MS: Duration = Duration::from_millis(1);
+
+    fn pipe(parameters: &Interactive) -> Pipe {
+        let (client, server) = (client(parameters), server(parameters));
+        Pipe::new(2, Box::new(client), Box::new(server)).delay(7 * MS, 13 * MS)
+    }
+
+    #[test]
+    fn every_delay_is_the_round_trip_in_both_directions_wherever_reads_are_cut() {
+        for ack in [9, 750] {
+            let parameters = Interactive {
+                ack_size: ByteSize::from_bytes(ack),
+                ..Interactive::default()
+            };
+            let mut pipe = pipe(&parameters).pieces(&[1, 1999, 7, 2003, 64]);
+            pipe.run(Time::from_millis(1_001));
+            for (log, channel, direction, start) in [
+                (&pipe.client_log, 0, Direction::Up, 0),
+                (&pipe.server_log, 1, Direction::Down, 0),
+            ] {
+                // 11 chunks are sent by 1.0 s; the last one's answer is still on the way.
+                let ids: Vec<u64> = log.iter().map(|m| m.id).collect();
+                assert_eq!(ids, (0..10).collect::<Vec<_>>());
+                for m in log {
+                    assert_eq!((m.channel, m.direction), (channel, direction));
+                    assert_eq!((m.size_bytes, m.answer_bytes), (2_000, ack));
+                    assert_eq!(m.sent_us, start + m.id * 100_000);
+                    assert_eq!((m.delay_us, &m.path), (Some(20_000), &None));
+                    assert_eq!(m.acked_us, Some(m.sent_us + 20_000));
+                }
+            }
+            assert_eq!(pipe.client.unanswered().len(), 1);
+            assert_eq!(pipe.client.error(), None);
+            assert!(!pipe.client.is_done());
+        }
+    }
+
+    #[test]
+    fn the_download_starts_when_its_channel_is_there() {
+        let mut pipe = pipe(&Interactive::default()).server_channel_opens(1, 250 * MS);
+        pipe.run(Time::from_millis(400));
+        let sent: Vec<u64> = pipe.server_log.iter().map(|m| m.sent_us).collect();
+        assert_eq!(sent, [250_000, 350_000]);
+        assert_eq!(pipe.client_log[0].sent_us, 0);
+    }
+
+    #[test]
+    fn a_stall_to_the_end_leaves_messages_unanswered() {
+        let mut pipe = pipe(&Interactive::default()).stall(Time::from_millis(450), Time::MAX);
+        pipe.run(Time::from_millis(1_001));
+        assert_eq!(pipe.client_log.len(), 5);
+        let lost = pipe.client.unanswered();
+        assert_eq!(lost.len(), 6);
+        for (m, id) in lost.iter().zip(5..) {
+            assert_eq!((m.id, m.sent_us), (id, id * 100_000));
+            assert_eq!((m.acked_us, m.delay_us), (None, None));
+        }
+        assert_eq!(pipe.server.unanswered().len(), 6);
+    }
+
+    #[test]
+    fn a_stall_that_ends_is_a_long_delay() {
+        let mut pipe =
+            pipe(&Interactive::default()).stall(Time::from_millis(450), Time::from_millis(950));
+        pipe.run(Time::from_millis(1_101));
+        let delays: Vec<u64> = pipe.client_log.iter().filter_map(|m| m.delay_us).collect();
+        // Sent at 500 ... 900 ms, taken by the network at 950 ms.
+        let stalled = [470_000, 370_000, 270_000, 170_000, 70_000];
+        assert_eq!(delays[..5], [20_000; 5]);
+        assert_eq!(delays[5..10], stalled);
+        assert_eq!(delays[10..], [20_000]);
+    }
+
+    #[test]
+    fn a_late_wake_up_sends_what_it_missed_and_keeps_the_period() {
+        let mut pipe = pipe(&Interactive::default());
+        pipe.poll_client(Time::from_millis(3));
+        assert_eq!(pipe.client.poll_at(), Some(Time::from_millis(103)));
+        pipe.poll_client(Time::from_millis(350));
+        assert_eq!(pipe.client.poll_at(), Some(Time::from_millis(403)));
+        let sent: Vec<u64> = pipe.client.unanswered().iter().map(|m| m.sent_us).collect();
+        assert_eq!(sent, [3_000, 350_000, 350_000, 350_000]);
+    }
+
+    #[test]
+    fn a_corrupt_channel_is_left_alone_and_named_while_the_other_goes_on() {
+        let mut pipe = pipe(&Interactive::default());
+        pipe.run(Time::from_millis(150));
+        pipe.inject_to_client(0, &[99; 9]);
+        pipe.run(Time::from_millis(1_001));
+        let error = pipe.client.error().expect("an error");
+        assert!(
+            error.starts_with("channel 0: frame 2 of the channel has kind 99"),
+            "{error}"
+        );
+        assert_eq!(pipe.client.unanswered().len(), 0);
+        assert_eq!(pipe.client.poll_at(), None);
+        assert_eq!(pipe.server_log.len(), 10);
+    }
+
+    #[test]
+    fn an_acknowledgement_out_of_nowhere_is_an_error() {
+        let mut pipe = pipe(&Interactive::default());
+        pipe.run(Time::from_millis(50));
+        pipe.inject_to_client(0, &crate::frame::header(Kind::Ack, 1));
+        pipe.run(Time::from_millis(60));
+        let error = pipe.client.error().expect("an error");
+        assert_eq!(
+            error,
+            "channel 0: chunk 1 was acknowledged before it was sent"
+        );
+    }
+
+    #[test]
+    fn a_closed_channel_is_an_error_at_the_client_only() {
+        let mut pipe = pipe(&Interactive::default());
+        pipe.run(Time::from_millis(250));
+        pipe.close(0);
+        pipe.run(Time::from_millis(500));
+        let error = pipe.client.error().expect("an error");
+        assert!(
+            error.starts_with("channel 0 closed after 3 complete"),
+            "{error}"
+        );
+        assert_eq!(pipe.server.error(), None);
+        assert_eq!(pipe.client_log.len(), 3);
+    }
+
+    #[test]
+    fn a_period_of_zero_does_not_hang() {
+        let mut pipe = pipe(&Interactive {
+            period: Span::ZERO,
+            ..Interactive::default()
+        });
+        pipe.poll_client(Time::from_millis(10));
+        assert_eq!(pipe.client.poll_at(), Some(Time::from_millis(11)));
+    }
+}
