@@ -1,1 +1,9 @@
-//! x
+//! How the program speaks netlink: links, addresses, routes and rules, and Multipath TCP's
+//! path manager.
+
+pub mod generic;
+pub mod mptcp;
+pub mod route;
+pub mod socket;
+
+pub use socket::Socket;

@@ -1,0 +1,1 @@
+//! How generic netlink families are found and spoken to.

@@ -1,0 +1,1 @@
+//! How Multipath TCP's path manager is spoken to.

@@ -1,0 +1,1 @@
+//! Which links, addresses, routes and rules a network namespace has.
