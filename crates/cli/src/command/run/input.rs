@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use measure::transport::list::TRANSPORTS;
 use model::Scenario;
-use model::scenario::{Traffic, builtin};
+use model::scenario::{Document, Traffic, builtin};
 use policy::list::MANAGERS;
 use std::collections::BTreeMap;
 use std::fs;
@@ -28,10 +28,11 @@ impl Input {
                 (text, given.to_owned(), file.parent().map(Path::to_owned))
             }
         };
-        let mut scenario = Scenario::parse(&text, &source).map_err(mistake)?;
-        scenario
-            .check_names(&text, &source, &transports(), &policies())
+        let document = Document::parse(&text, &source).map_err(mistake)?;
+        document
+            .check_names(&transports(), &policies())
             .map_err(mistake)?;
+        let mut scenario = document.into_scenario();
         if let Some(name) = traffic {
             scenario.traffic = pattern(name)?;
         }
