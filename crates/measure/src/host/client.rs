@@ -1,25 +1,18 @@
 //! The client: it connects, speaks the pattern, asks the policy, and records.
 
 use super::wait::wait;
-use super::{CONNECT_TIMEOUT, HostError, SAMPLE_PERIOD};
+use super::{CONNECT_TIMEOUT, HostError, SAMPLE_PERIOD, report_fault};
 use crate::Clock;
-use crate::emulator::StopFlag;
+use crate::emulator::{PathChangeReceiver, StopFlag};
 use crate::recording::Log;
 use crate::transport::{Endpoint, LocalPath};
 use model::record::{Event, EventKind};
-use model::{PathIndex, Side, Time};
+use model::scenario::Traffic;
+use model::{Side, Time};
 use policy::{Action, Decision, PathManager, PathView, View};
-use std::sync::mpsc::Receiver;
+use std::os::fd::AsRawFd;
 use traffic::Half;
-
-/// The host's network state changed: an interface or address came or went.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PathChange {
-    /// Which path.
-    pub path: PathIndex,
-    /// Whether it is usable now.
-    pub up: bool,
-}
+use traffic::hello::{self, Hello};
 
 /// Everything the client's thread needs.
 pub struct ClientHost<'h> {
@@ -34,11 +27,11 @@ pub struct ClientHost<'h> {
     /// The host's paths.
     pub paths: &'h [LocalPath],
     /// Changes of the host's network state.
-    pub changes: Receiver<PathChange>,
-    /// Raised when a change waits.
-    pub changed: &'h StopFlag,
+    pub changes: PathChangeReceiver,
     /// The transport.
     pub endpoint: Box<dyn Endpoint>,
+    /// What the application does.
+    pub traffic: &'h Traffic,
     /// The application.
     pub half: Box<dyn Half>,
     /// The policy, where one decides at run time.
@@ -58,7 +51,7 @@ impl ClientHost<'_> {
         stopped.side = Some(Side::Client);
         self.log.event(stopped);
         self.endpoint.close(now);
-        self.stop.raise();
+        self.stop.stop();
         result
     }
 
@@ -75,17 +68,16 @@ impl ClientHost<'_> {
                 up: true,
             })
             .collect();
-        let mut started = false;
+        let (mut started, mut told) = (false, false);
         let (mut next_sample, mut next_decision) = (Time::ZERO, Time::ZERO);
         let (mut messages, mut samples, mut fds) = (Vec::new(), Vec::new(), Vec::new());
         loop {
             let now = self.clock.now();
-            if now >= self.end || self.stop.is_raised() {
+            if now >= self.end || self.stop.is_stopped() {
                 return Ok(());
             }
             let mut ask = false;
-            self.changed.clear();
-            while let Ok(change) = self.changes.try_recv() {
+            while let Some(change) = self.changes.try_recv() {
                 views[change.path.0].up = change.up;
                 self.endpoint.path_changed(now, change.path, change.up);
                 ask = true;
@@ -96,16 +88,12 @@ impl ClientHost<'_> {
                 let mut event = Event::new(now, EventKind::ApplicationStart, "");
                 event.side = Some(Side::Client);
                 self.log.event(event);
+                self.greet();
             }
             if started {
                 self.half.poll(now, &mut *self.endpoint, &mut messages);
                 messages.drain(..).for_each(|m| self.log.message(m));
-                if let Some(reason) = self.half.error() {
-                    return Err(HostError::Protocol {
-                        side: "client",
-                        reason,
-                    });
-                }
+                report_fault(&self.log, now, Side::Client, &*self.half, &mut told);
                 if self.half.is_done() {
                     return Ok(());
                 }
@@ -136,10 +124,19 @@ impl ClientHost<'_> {
             }
             until = self.endpoint.poll_at().map_or(until, |t| until.min(t));
             fds.clear();
-            fds.push((self.changed.fd(), false));
-            fds.push((self.stop.fd(), false));
+            fds.push((self.changes.as_raw_fd(), false));
+            fds.push((self.stop.as_raw_fd(), false));
             self.endpoint.wait_for(&mut fds);
             wait(&self.clock, &fds, until).map_err(transport)?;
+        }
+    }
+
+    /// Begins each channel with a hello.
+    fn greet(&mut self) {
+        for channel in 0..self.traffic.channels() {
+            let traffic = self.traffic.clone();
+            let hello = hello::emit(&Hello { channel, traffic });
+            self.endpoint.write(channel, &hello);
         }
     }
 

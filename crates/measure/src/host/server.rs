@@ -1,14 +1,15 @@
 //! The server: it accepts one client's channels, speaks the pattern's other half, and records.
 
-use super::session::Session;
 use super::wait::wait;
-use super::{HostError, SAMPLE_PERIOD};
+use super::{HostError, SAMPLE_PERIOD, report_fault};
 use crate::Clock;
 use crate::emulator::StopFlag;
 use crate::recording::Log;
 use crate::transport::Endpoint;
 use model::record::{Event, EventKind};
 use model::{Side, Time};
+use std::os::fd::AsRawFd;
+use traffic::welcome::Welcome;
 use traffic::{Half, pattern};
 
 /// Everything the server's thread needs.
@@ -37,7 +38,7 @@ impl ServerHost<'_> {
         stopped.side = Some(Side::Server);
         self.log.event(stopped);
         self.endpoint.close(now);
-        self.stop.raise();
+        self.stop.stop();
         result
     }
 
@@ -46,32 +47,30 @@ impl ServerHost<'_> {
             side: "server",
             source,
         };
-        let protocol = |reason| HostError::Protocol {
-            side: "server",
-            reason,
-        };
-        let mut session = Session::default();
+        let (mut welcome, mut told) = (Welcome::default(), false);
         let mut next_sample = Time::ZERO;
         let (mut messages, mut samples, mut fds) = (Vec::new(), Vec::new(), Vec::new());
         loop {
-            if self.stop.is_raised() {
+            if self.stop.is_stopped() {
                 return Ok(());
             }
             let now = self.clock.now();
             self.endpoint.poll(now).map_err(transport)?;
-            while let Some(raw) = self.endpoint.accepted() {
-                session.accept(raw);
+            while let Some(channel) = self.endpoint.accepted() {
+                welcome.accept(channel);
             }
-            for hello in session.hellos(&mut *self.endpoint).map_err(protocol)? {
-                half.get_or_insert_with(|| pattern::server(&hello.traffic));
+            for (channel, refusal) in welcome.poll(&mut *self.endpoint) {
+                let words = format!("channel {channel} was turned away: {refusal}");
+                self.log.event(Event::new(now, EventKind::Note, words));
+            }
+            if half.is_none() {
+                *half = welcome.traffic().map(pattern::server);
             }
             if let Some(half) = half {
-                let mut channels = session.channels(&mut *self.endpoint);
+                let mut channels = welcome.channels(&mut *self.endpoint);
                 half.poll(now, &mut channels, &mut messages);
                 messages.drain(..).for_each(|m| self.log.message(m));
-                if let Some(reason) = half.error() {
-                    return Err(protocol(reason));
-                }
+                report_fault(&self.log, now, Side::Server, &**half, &mut told);
             }
             self.endpoint.flush(now).map_err(transport)?;
             if now >= next_sample {
@@ -90,7 +89,7 @@ impl ServerHost<'_> {
                 .map_or(until, |t| until.min(t));
             until = self.endpoint.poll_at().map_or(until, |t| until.min(t));
             fds.clear();
-            fds.push((self.stop.fd(), false));
+            fds.push((self.stop.as_raw_fd(), false));
             self.endpoint.wait_for(&mut fds);
             wait(&self.clock, &fds, until).map_err(transport)?;
         }

@@ -4,6 +4,7 @@
 //! enter a user namespace. Its namespaces have no names, so everything is gone when it is.
 
 mod crew;
+mod termination;
 mod worker;
 
 pub use crew::{Crew, Progress};
