@@ -1,6 +1,7 @@
 //! What does a user read who made a mistake in a scenario? Each kind of mistake once, as one
 //! edit of a valid file.
 
+use proptest::prelude::*;
 use walkabout_model::scenario::{Document, Scenario, ScenarioError};
 
 const VALID: &str = r#"name = "mine"
@@ -313,4 +314,20 @@ fn a_changed_scenario_is_checked_without_its_text() {
     let error = scenario.check().unwrap_err();
     assert_eq!((error.line, error.file.as_str()), (None, ""));
     insta::assert_snapshot!(error, @r#"`transports`: the list is empty; name at least one"#);
+}
+
+proptest! {
+    /// Whatever is lost from a file or slipped into it, the answer is a scenario or an error
+    /// within the file, never a panic.
+    #[test]
+    fn damaged_files(at in 0..VALID.len(), lost in 0..40_usize, slipped in "[ -~µ\n]{0,8}") {
+        let end = (at + lost).min(VALID.len());
+        let text = format!("{}{slipped}{}", &VALID[..at], &VALID[end..]);
+        if let Err(error) = Document::parse(&text, "mine.toml") {
+            let (line, column) = (error.line.unwrap(), error.column.unwrap());
+            let length = text.split('\n').nth(line - 1).unwrap().chars().count();
+            prop_assert!(column <= length + 1, "{}", error);
+            prop_assert!(!error.message.is_empty());
+        }
+    }
 }
