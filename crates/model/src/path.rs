@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
 
-/// A path's name as the scenario gives it (`wifi`, `cellular`); cheap to clone.
+/// A path's name as the scenario gives it: `wifi`, `cellular`.
+// An `Arc`, as every recorded row carries one.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Name(#[schemars(with = "String")] Arc<str>);

@@ -129,7 +129,7 @@ macro_rules! text_serde {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 pub struct BitRate(u64);
 
-const RATE: &str = "a bit rate such as `10 Mbit/s`, `640 kbit/s` or `1 Gbit/s`, not negative";
+const RATE: &str = "a bit rate such as `10 Mbit/s`, `640 kbit/s` or `1 Gbit/s`";
 
 impl BitRate {
     /// A rate of `bits` per second.
@@ -187,7 +187,7 @@ text_serde!(
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash)]
 pub struct ByteSize(u64);
 
-const SIZE: &str = "a size such as `2000 B`, `64 KiB` or `10 MB`, not negative";
+const SIZE: &str = "a size such as `2000 B`, `64 KiB` or `10 MB`";
 
 impl ByteSize {
     /// A size of `bytes`.
@@ -339,7 +339,7 @@ impl JsonSchema for Probability {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Hash, Default)]
 pub struct Span(Duration);
 
-const SPAN: &str = "a time such as `500 us`, `20 ms`, `1.5 s` or `2 min`, not negative";
+const SPAN: &str = "a time of zero or more, such as `500 us`, `20 ms`, `1.5 s` or `2 min`";
 
 impl Span {
     /// No time.

@@ -65,7 +65,7 @@ impl KeyPath {
             })
             .collect();
         match self.0.last() {
-            None => "the top table".to_owned(),
+            None => "the root table".to_owned(),
             Some(Step::Index(_)) => format!("[[{}]]", keys.join(".")),
             Some(Step::Key(_)) => format!("[{}]", keys.join(".")),
         }

@@ -9,13 +9,15 @@ mod failure;
 mod key;
 mod link;
 mod parse;
+mod schema;
 mod traffic;
 mod walk;
 
 pub use error::ScenarioError;
 pub use failure::{Failure, FailureKind, Phase};
 pub use link::{Burst, Change, Link, Queue, QueueKind, Reorder};
-pub use parse::{Document, json_schema};
+pub use parse::Document;
+pub use schema::json_schema;
 pub use traffic::{Bulk, Interactive, Ping, Traffic};
 pub use walk::{Walk, Waypoint};
 
@@ -35,18 +37,21 @@ pub struct Scenario {
     /// How long the application runs.
     pub duration: Span,
     /// Which transports take part, by name (`walkabout list transports`).
+    #[schemars(length(min = 1))]
     pub transports: Vec<String>,
     /// Which path managers the multipath transports run under, by name (`walkabout list policies`).
+    #[schemars(length(min = 1))]
     pub policies: Vec<String>,
     /// The congestion controller of every transport; the stack's own default when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub congestion: Option<String>,
     /// What the application does.
     pub traffic: Traffic,
-    /// The paths; a connection starts on the first.
+    /// The paths, 1 to 8, each under a `[[path]]` of its own; a connection starts on the first.
     #[serde(rename = "path")]
+    #[schemars(length(min = 1, max = 8))]
     pub paths: Vec<Path>,
-    /// What fails, and when.
+    /// What fails, and when; each failure under a `[[failure]]` of its own.
     #[serde(rename = "failure", default, skip_serializing_if = "Vec::is_empty")]
     pub failures: Vec<Failure>,
 }
@@ -55,7 +60,8 @@ pub struct Scenario {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Path {
-    /// The name, unique in the scenario.
+    /// The name, unique in the scenario, and the name of the client's interface: at most 15
+    /// letters, digits, `-` and `_`.
     pub name: Name,
     /// What carries it.
     pub kind: PathKind,

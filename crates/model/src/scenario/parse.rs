@@ -126,16 +126,6 @@ impl Scenario {
     }
 }
 
-/// The JSON Schema of a scenario file, for editors that complete and check TOML.
-///
-/// ```
-/// let schema = walkabout_model::scenario::json_schema();
-/// assert_eq!(schema["title"], "Scenario");
-/// ```
-pub fn json_schema() -> serde_json::Value {
-    serde_json::to_value(schemars::schema_for!(Scenario)).expect("a schema is JSON")
-}
-
 /// Says an error of serde's in this format's terms: which key, what is wrong, what was expected.
 fn explain(tree: &Spanned<DeTable<'_>>, error: &toml::de::Error) -> (KeyPath, String) {
     let found = error.span().and_then(|span| identify(tree, &span));
@@ -173,8 +163,9 @@ fn explain(tree: &Spanned<DeTable<'_>>, error: &toml::de::Error) -> (KeyPath, St
         "one pattern, written as a table such as [traffic.interactive], [traffic.ping] or \
          [traffic.bulk], was expected"
             .to_owned()
-    } else if let Some(kinds) = text.strip_prefix("invalid type: ") {
-        format!("found {}", in_toml_terms(kinds))
+    } else if text == "invalid type: map, expected a sequence" {
+        let header = key.index(0).header();
+        format!("found one table, expected a list of them: write {header}, with two brackets")
     } else {
         in_toml_terms(text)
     };
@@ -182,13 +173,28 @@ fn explain(tree: &Spanned<DeTable<'_>>, error: &toml::de::Error) -> (KeyPath, St
     (key, message)
 }
 
-/// serde's words for the kinds of values, in TOML's.
+/// serde names kinds of values as Rust does; TOML has other words.
 fn in_toml_terms(text: &str) -> String {
-    let sequence = "a list ([...], or a [[table]] each)";
-    text.replace("expected a sequence", &format!("expected {sequence}"))
-        .replace("sequence,", "a list,")
-        .replace("map,", "a table,")
-        .replace(" struct ", " a table with the keys of ")
+    let Some((found, expected)) = text
+        .strip_prefix("invalid type: ")
+        .or_else(|| text.strip_prefix("invalid value: "))
+        .and_then(|text| text.split_once(", expected "))
+    else {
+        return text.to_owned();
+    };
+    let found = match found {
+        "map" => "a table",
+        "sequence" => "a list",
+        _ => found,
+    };
+    let expected = match expected {
+        "a sequence" => "a list in [...]",
+        "f64" => "a number",
+        "u32" => "a whole number of zero or more",
+        _ if expected.starts_with("struct ") => "a table",
+        _ => expected,
+    };
+    format!("found {found}, expected {expected}")
 }
 
 /// `expected one of a, b, c (did you mean `b`?)`

@@ -1,0 +1,194 @@
+//! Which scenarios contradict themselves or ask for the impossible?
+
+mod failures;
+mod paths;
+
+use super::key::KeyPath;
+use super::parse::one_of;
+use super::traffic::Traffic;
+use super::{Scenario, ScenarioError};
+use crate::units::Span;
+
+/// What is wrong with a scenario, before anyone looked up the line.
+#[derive(Debug)]
+pub(super) struct Fault {
+    pub(super) key: KeyPath,
+    pub(super) message: String,
+}
+
+impl From<Fault> for ScenarioError {
+    fn from(fault: Fault) -> ScenarioError {
+        ScenarioError {
+            file: String::new(),
+            line: None,
+            column: None,
+            key: fault.key.to_string(),
+            message: fault.message,
+        }
+    }
+}
+
+impl Scenario {
+    /// Checks what the types cannot: names that exist, times in order and within the run, keys
+    /// that exclude each other, sizes that can be sent.
+    ///
+    /// [`Scenario::parse`] does this with line numbers; call it after changing a scenario.
+    ///
+    /// # Errors
+    /// The first thing wrong, without a file and line.
+    pub fn check(&self) -> Result<(), ScenarioError> {
+        scenario(self).map_err(ScenarioError::from)
+    }
+
+    /// Checks the names of transports and policies, which this crate does not know.
+    ///
+    /// # Errors
+    /// The first name that is in neither list, without a file and line
+    /// ([`super::Document::check_names`] has them).
+    pub fn check_names(&self, transports: &[&str], policies: &[&str]) -> Result<(), ScenarioError> {
+        names(self, transports, policies).map_err(ScenarioError::from)
+    }
+}
+
+/// An interactive message carries its number and kind: 9 bytes (MultipathTester's ack).
+const SMALLEST_MESSAGE: u64 = 9;
+
+/// `Err` with a sentence about `key`.
+fn fault<T>(key: &KeyPath, wrong: impl AsRef<str>) -> Result<T, Fault> {
+    Err(Fault {
+        message: format!("{}: {}", key.in_words(), wrong.as_ref()),
+        key: key.clone(),
+    })
+}
+
+/// `Err` with a sentence about `key` unless `right`.
+fn require(right: bool, key: &KeyPath, wrong: impl AsRef<str>) -> Result<(), Fault> {
+    if right { Ok(()) } else { fault(key, wrong) }
+}
+
+/// Every check of a scenario on its own.
+pub(super) fn scenario(scenario: &Scenario) -> Result<(), Fault> {
+    let Scenario {
+        name,
+        summary,
+        duration,
+        transports,
+        policies,
+        congestion,
+        traffic: pattern,
+        paths,
+        failures,
+    } = scenario;
+    plain_name(name, &KeyPath::top("name"))?;
+    require(
+        !summary.trim().is_empty() && !summary.contains('\n'),
+        &KeyPath::top("summary"),
+        "one line that says what the scenario shows was expected",
+    )?;
+    require(
+        *duration > Span::ZERO,
+        &KeyPath::top("duration"),
+        "a run of no length shows nothing; give a time such as `30 s`",
+    )?;
+    list_of_names(transports, &KeyPath::top("transports"))?;
+    list_of_names(policies, &KeyPath::top("policies"))?;
+    if let Some(congestion) = congestion {
+        plain_name(congestion, &KeyPath::top("congestion"))?;
+    }
+    traffic(pattern)?;
+    paths::check(paths, *duration)?;
+    failures::check(failures, paths, *duration)
+}
+
+/// The names of transports and policies against the lists of those that exist.
+pub(super) fn names(
+    scenario: &Scenario,
+    transports: &[&str],
+    policies: &[&str],
+) -> Result<(), Fault> {
+    let lists = [
+        ("transports", "transport", &scenario.transports, transports),
+        ("policies", "policy", &scenario.policies, policies),
+    ];
+    for (key, kind, used, known) in lists {
+        for (i, name) in used.iter().enumerate() {
+            require(
+                known.contains(&name.as_str()),
+                &KeyPath::top(key).index(i),
+                format!("unknown {kind} `{name}`; {}", one_of(name, known)),
+            )?;
+        }
+    }
+    Ok(())
+}
+
+/// A name that is also part of a file's name.
+fn plain_name(name: &str, key: &KeyPath) -> Result<(), Fault> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    require(
+        name.starts_with(|c: char| c.is_ascii_alphanumeric()) && name.chars().all(plain),
+        key,
+        format!(
+            "`{name}` is no name; letters, digits, `-` and `_` are allowed, the first a letter \
+             or digit"
+        ),
+    )
+}
+
+fn list_of_names(names: &[String], key: &KeyPath) -> Result<(), Fault> {
+    require(
+        !names.is_empty(),
+        key,
+        "the list is empty; name at least one",
+    )?;
+    for (i, name) in names.iter().enumerate() {
+        require(
+            !names[..i].contains(name),
+            &key.index(i),
+            format!("`{name}` is in the list twice"),
+        )?;
+    }
+    Ok(())
+}
+
+fn traffic(traffic: &Traffic) -> Result<(), Fault> {
+    let key = KeyPath::top("traffic").key(traffic.name());
+    match traffic {
+        Traffic::Interactive(t) => {
+            for (name, size) in [("chunk_size", t.chunk_size), ("ack_size", t.ack_size)] {
+                require(
+                    size.bytes() >= SMALLEST_MESSAGE,
+                    &key.key(name),
+                    format!(
+                        "`{size}` is too small: a message's number and kind take \
+                         {SMALLEST_MESSAGE} B"
+                    ),
+                )?;
+            }
+            require(
+                t.period > Span::ZERO,
+                &key.key("period"),
+                "no time between two chunks; give a time such as `100 ms`",
+            )
+        }
+        Traffic::Ping(t) => {
+            let count = key.key("count");
+            require(t.count > 0, &count, "at least 1 request was expected")?;
+            let size = key.key("size");
+            require(t.size.bytes() > 0, &size, "at least `1 B` was expected")
+        }
+        Traffic::Bulk(t) => {
+            let size = key.key("size");
+            require(t.size.bytes() > 0, &size, "at least `1 B` was expected")
+        }
+    }
+}
+
+/// A moment at which something can still be seen.
+fn within_run(at: Span, duration: Span, key: &KeyPath) -> Result<(), Fault> {
+    require(
+        at < duration,
+        key,
+        format!("`{at}` is not within the run, which ends at `{duration}`"),
+    )
+}
