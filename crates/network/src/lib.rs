@@ -4,8 +4,8 @@
 //! ```
 //! use model::units::BitRate;
 //! use model::Time;
-//! use network::link::{Delay, Exit, Link, Packet, Rate, Stage, Timeline};
-//! use network::link::queue::DropTail;
+//! use walkabout_network::link::{Delay, Exit, Link, Packet, Rate, Stage, Timeline};
+//! use walkabout_network::link::queue::DropTail;
 //! use std::time::Duration;
 //!
 //! let mut link = Link::new(vec![

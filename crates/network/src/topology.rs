@@ -32,7 +32,9 @@ pub struct PathLinks<P> {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TopologyError {
     /// The index is beyond the scenario's paths.
-    #[error("the scenario `{scenario}` has {count} paths, but path number {index} was asked for")]
+    #[error(
+        "the scenario `{scenario}` has no path number {index}: it has {count}, numbered from 0"
+    )]
     NoSuchPath {
         /// The scenario.
         scenario: String,

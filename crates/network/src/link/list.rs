@@ -63,8 +63,32 @@ pub const STAGES: &[Entry] = &[
 
 #[cfg(test)]
 mod tests {
+    use super::STAGES;
+    use crate::link::queue::{Codel, DropTail};
+    use crate::link::{
+        Blackhole, BurstLoss, Delay, Duplicate, LinkDown, RandomLoss, Rate, Reorder,
+    };
+    use crate::trace::Opportunities;
+    use crate::walk::Radio;
+
     #[test]
-    fn sorted_and_unique() {
-        assert!(super::STAGES.is_sorted_by(|a, b| a.name < b.name));
+    fn sorted_and_complete() {
+        assert!(STAGES.is_sorted_by(|a, b| a.name < b.name));
+        let mut names = [
+            Blackhole::NAME,
+            BurstLoss::NAME,
+            Codel::<()>::NAME,
+            Delay::<()>::NAME,
+            DropTail::<()>::NAME,
+            Duplicate::NAME,
+            LinkDown::NAME,
+            Opportunities::NAME,
+            Radio::NAME,
+            RandomLoss::NAME,
+            Rate::<()>::NAME,
+            Reorder::<()>::NAME,
+        ];
+        names.sort_unstable();
+        assert!(STAGES.iter().map(|stage| stage.name).eq(names));
     }
 }

@@ -90,7 +90,7 @@ impl<P> Exit<P> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LinkSnapshot {
     /// The rate in force: configured, of the trace over the next second, or expected of the
-    /// walk's radio; `None` when unlimited.
+    /// walk's radio over the next 100 ms; `None` when unlimited.
     pub rate: Option<BitRate>,
     /// One-way delay without jitter.
     pub delay: Duration,
@@ -107,7 +107,7 @@ pub struct LinkSnapshot {
 impl LinkSnapshot {
     /// Adds an independent cause of loss with probability `p`.
     pub(crate) fn add_loss(&mut self, p: f64) {
-        self.loss = 1.0 - (1.0 - self.loss) * (1.0 - p);
+        self.loss += (1.0 - self.loss) * p;
     }
 }
 

@@ -19,7 +19,7 @@ pub const OPPORTUNITY: usize = 1504;
 /// A packet-delivery trace; cheap to clone.
 ///
 /// ```
-/// use network::trace::Trace;
+/// use walkabout_network::trace::Trace;
 /// let trace = Trace::parse("0\n4\n4\n10\n").unwrap();
 /// assert_eq!(trace.to_string(), "0\n4\n4\n10\n");
 /// assert_eq!(Trace::parse("1\nfast\n").unwrap_err().to_string(),

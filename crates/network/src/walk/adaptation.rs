@@ -1,19 +1,19 @@
-//! Which rate does the sender choose at a signal, and what does the link then deliver?
+//! Which rate does the sender choose at a signal, and with which does it retry?
 
 use super::fading::quantiles_db;
 use super::phy::{ATTEMPTS, MCS, frame_error};
 
 /// The packet size for which rates are chosen and losses expected, in bytes.
-const NOMINAL: usize = 1500;
+pub const NOMINAL: usize = 1500;
 
-/// What the link does at a local mean of the signal.
+/// How the sender works at a local mean of the signal, and what it expects of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Operation {
     /// The scheme with which a packet is tried first, an index of [`MCS`].
     pub scheme: usize,
-    /// Expected goodput of a saturated link over the fastest rate.
+    /// Expected goodput of a saturated link over the fastest rate, likewise.
     pub goodput: f64,
-    /// Expected loss after all retries.
+    /// Expected loss after all retries, when these meet one fade.
     pub loss: f64,
 }
 
@@ -84,7 +84,8 @@ impl Adaptation {
 }
 
 /// The best first scheme at `signal_dbm`, and what it leads to on average over `fades_db`. A
-/// packet's attempts meet the same fade, as they take less than its coherence time.
+/// packet's attempts are taken to meet the same fade: the first, fast ones do, which decide the
+/// choice; for the last, slow ones it is the worst case.
 fn expect(signal_dbm: f64, fades_db: &[f64]) -> Operation {
     let mut best = Operation {
         scheme: 0,
@@ -131,7 +132,17 @@ mod tests {
             let operations: Vec<Operation> = (-115..-15)
                 .map(|dbm| adaptation.at(f64::from(dbm), line_of_sight))
                 .collect();
-            assert!(operations.is_sorted_by(|a, b| a.goodput <= b.goodput && a.loss >= b.loss));
+            for (weaker, stronger) in operations.iter().zip(&operations[1..]) {
+                assert!(
+                    weaker.goodput <= stronger.goodput,
+                    "{weaker:?} {stronger:?}"
+                );
+                // A bolder first rate may cost a little reliability.
+                assert!(
+                    weaker.loss >= stronger.loss - 1e-3,
+                    "{weaker:?} {stronger:?}"
+                );
+            }
             assert!(operations[0].loss > 0.999);
             let best = operations[operations.len() - 1];
             assert!(best.goodput > 0.999 && best.loss < 1e-3, "{best:?}");

@@ -78,22 +78,19 @@ impl Fading {
 /// Powers that are equally likely under the same distributions, in dB: what a sender that has
 /// watched the channel for a while knows of its fades.
 pub(super) fn quantiles_db(line_of_sight: bool) -> Vec<f64> {
-    const MAGNITUDES: usize = 32;
-    const ANGLES: usize = 8;
+    const COUNT: usize = 256;
+    /// Multiples of the golden ratio cover the angles evenly.
+    const GOLDEN: f64 = 0.618_033_988_749_894_9;
     let k = if line_of_sight { K_FACTOR } else { 0.0 };
-    let mut powers = Vec::with_capacity(MAGNITUDES * ANGLES);
-    for magnitude in 0..MAGNITUDES {
+    let direct = (k / (k + 1.0)).sqrt();
+    let power = |n: usize| {
         // The scattered rays' power is exponential: its quantiles.
-        let quantile = (magnitude as f64 + 0.5) / MAGNITUDES as f64;
+        let quantile = (n as f64 + 0.5) / COUNT as f64;
         let scattered = (-(1.0 - quantile).ln() / (k + 1.0)).sqrt();
-        let direct = (k / (k + 1.0)).sqrt();
-        for angle in 0..ANGLES {
-            let (sin, cos) = (TAU * (angle as f64 + 0.5) / ANGLES as f64).sin_cos();
-            let power = (direct + scattered * cos).powi(2) + (scattered * sin).powi(2);
-            powers.push(10.0 * power.log10());
-        }
-    }
-    powers
+        let (sin, cos) = (TAU * n as f64 * GOLDEN).sin_cos();
+        (direct + scattered * cos).powi(2) + (scattered * sin).powi(2)
+    };
+    (0..COUNT).map(|n| 10.0 * power(n).log10()).collect()
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ pub mod position;
 pub mod propagation;
 
 use crate::link::{LinkSnapshot, Timeline};
-use adaptation::Adaptation;
+use adaptation::{Adaptation, NOMINAL, Operation};
 use fading::{Fading, LINE_OF_SIGHT};
 use model::Time;
 use model::scenario::Walk;
@@ -27,6 +27,7 @@ use position::Position;
 use propagation::Propagation;
 use rand::RngExt;
 use rand_pcg::Pcg64;
+use std::time::Duration;
 
 /// The signal over time, the same for both directions of a path.
 #[derive(Clone, Debug)]
@@ -148,15 +149,49 @@ impl Radio {
         (Some(at), true)
     }
 
+    /// Expected goodput over the rate, and expected loss, of packets of [`NOMINAL`] bytes in the
+    /// 100 ms from `now`. A sample period of 100 ms therefore misses no fade, and the average of
+    /// samples is the average over time.
+    fn expect(&self, now: Time, operation: &Operation) -> (f64, f64) {
+        /// Every 20 ms, below the coherence time.
+        const INSTANTS: u32 = 5;
+        const SPACING: Duration = Duration::from_millis(20);
+        let (mut goodput, mut loss) = (0.0, 0.0);
+        for instant in 0..INSTANTS {
+            let mut at = now + SPACING * instant;
+            // Airtime over that at the fastest rate, and the probability to come this far.
+            let (mut airtime, mut failed) = (0.0, 1.0);
+            for attempt in 0..ATTEMPTS {
+                if attempt > 0 {
+                    at += RETRY + SLOT * (contention_window(attempt) / 2);
+                }
+                let mcs = MCS[operation.scheme_of(attempt)];
+                let margin = self.channel.at(at).faded_dbm - mcs.sensitivity_dbm;
+                airtime += failed * 10.0 / f64::from(mcs.tenths);
+                failed *= frame_error(margin, NOMINAL);
+                if failed < 1e-6 {
+                    break;
+                }
+                let bits = NOMINAL as u128 * 80 / u128::from(mcs.tenths);
+                at = crate::link::finish(&self.rate, at, bits).unwrap_or(at);
+            }
+            goodput += (1.0 - failed) / airtime;
+            loss += failed;
+        }
+        let count = f64::from(INSTANTS);
+        (goodput / count, loss / count)
+    }
+
     pub(crate) fn describe(&mut self, now: Time, state: &mut LinkSnapshot) {
-        let signal = self.signal(now);
+        let signal = self.channel.at(now);
         let operation = self.adaptation.at(signal.mean_dbm, signal.line_of_sight);
+        let (goodput, loss) = self.expect(now, &operation);
         state.signal_dbm = Some(signal.mean_dbm);
         state.rate = self.rate.at(now).map(|fastest| {
-            let bps = fastest.bits_per_second() as f64 * operation.goodput;
+            let bps = fastest.bits_per_second() as f64 * goodput;
             BitRate::from_bits_per_second(bps.round() as u64)
         });
-        state.add_loss(operation.loss);
+        state.add_loss(loss);
     }
 
     pub(crate) fn changes(&self) -> Vec<Time> {
