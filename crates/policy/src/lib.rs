@@ -6,6 +6,9 @@
 
 pub mod list;
 pub mod manager;
+pub mod requests;
+pub mod roles;
+pub mod silence;
 pub mod view;
 
 pub use view::{Action, ConnectionView, Decision, PathState, PathView, SubflowView, View};

@@ -1,6 +1,7 @@
 //! The list of path managers.
 
 use crate::PathManager;
+use crate::manager::{apple_interactive, backup, break_before_make, fullmesh, single};
 
 /// An entry of the list.
 pub struct Entry {
@@ -27,9 +28,68 @@ pub enum KernelManaged {
 }
 
 /// Every path manager, sorted by name.
-pub const MANAGERS: &[Entry] = &[];
+pub const MANAGERS: &[Entry] = &[
+    Entry {
+        name: "apple-interactive",
+        summary: "cellular is a backup; it takes over while Wi-Fi's SRTT, RTO or silence is above Apple's thresholds (F12, F13)",
+        kernel: None,
+        make: || Box::new(apple_interactive::AppleInteractive::default()),
+    },
+    Entry {
+        name: "backup",
+        summary: "a subflow on every path, those on cellular as backup; the stack decides when to use them",
+        kernel: Some(KernelManaged::Backup),
+        make: || Box::new(backup::backup()),
+    },
+    Entry {
+        name: "break-before-make",
+        summary: "one path at a time: cellular is opened when Wi-Fi falls silent, and Wi-Fi is closed once cellular works (F27)",
+        kernel: None,
+        make: || Box::new(break_before_make::BreakBeforeMake::default()),
+    },
+    Entry {
+        name: "fullmesh",
+        summary: "a regular subflow on every path",
+        kernel: Some(KernelManaged::Fullmesh),
+        make: || Box::new(fullmesh::Mesh::fullmesh()),
+    },
+    Entry {
+        name: "single",
+        summary: "the path the connection starts on, and no other",
+        kernel: Some(KernelManaged::Single),
+        make: || Box::new(single::Single),
+    },
+];
 
 /// The entry called `name`.
 pub fn find(name: &str) -> Option<&'static Entry> {
     MANAGERS.iter().find(|e| e.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::View;
+    use model::Time;
+
+    #[test]
+    fn the_list_is_sorted_and_each_entry_is_complete() {
+        assert!(MANAGERS.is_sorted_by(|a, b| a.name < b.name));
+        for entry in MANAGERS {
+            assert!(!entry.summary.is_empty(), "{}", entry.name);
+            assert!(!entry.summary.contains('\n'), "{}", entry.name);
+            let found = find(entry.name).expect("it is in the list");
+            let mut manager = (found.make)();
+            let mut decisions = Vec::new();
+            manager.decide(Time::ZERO, &View::default(), &mut decisions);
+            assert_eq!(decisions, [], "{}: nothing to decide about", entry.name);
+            // One that only the kernel's own manager can replace has to be asked regularly.
+            assert!(
+                entry.kernel.is_some() || manager.period().is_some(),
+                "{}",
+                entry.name
+            );
+        }
+        assert!(find("Fullmesh").is_none());
+    }
 }
