@@ -1,1 +1,31 @@
-//! x
+//! How do QUIC and multipath QUIC (RFC 10069) carry the traffic? Over `noq-proto`: a core
+//! without sockets or clocks ([`core`]), and a thin driver with UDP sockets ([`udp`]).
+//!
+//! The virtual world drives [`Core`] with link models in place of sockets; both worlds share
+//! everything else. docs/decisions/0003-noq-paths.md says how noq treats its paths and what
+//! follows for path managers.
+//!
+//! Plain `quic` does not negotiate multipath and never migrates: it stays on path 0, so that
+//! it stalls when path 0 dies. That stall is what it is measured for.
+
+mod action;
+mod channel;
+pub mod controller;
+pub mod core;
+pub mod identity;
+mod drive;
+mod observe;
+mod path;
+mod settings;
+pub mod udp;
+
+
+
+
+pub use self::controller::Congestion;
+pub use self::core::{Core, CoreConfig, PathAddress, QuicError, Transmit};
+pub use self::identity::Identity;
+
+
+/// The version of noq-proto that Cargo.lock pins; a test compares the two.
+pub const NOQ_VERSION: &str = "1.4.0";
