@@ -3,6 +3,34 @@
 //! A manager sees the state of paths and connections and answers with actions. The same code
 //! runs on kernel MPTCP (through netlink), on user-space MPTCP and on multipath QUIC (through
 //! path open, close and status). A new one is one file and one line in [`list::MANAGERS`].
+//!
+//! ```
+//! use model::{PathIndex, PathKind, Time};
+//! use walkabout_policy::{ConnectionView, PathState, PathView, SubflowView, View, list};
+//! use std::time::Duration;
+//!
+//! let wifi = SubflowView {
+//!     path: PathIndex(0),
+//!     state: PathState::Established,
+//!     backup: false,
+//!     srtt: Some(Duration::from_millis(20)),
+//!     rto: Some(Duration::from_millis(220)),
+//!     timeouts: 0,
+//!     retransmissions: 0,
+//!     sent: 10,
+//!     lost: 0,
+//!     in_flight: 0,
+//!     oldest_unacked: None,
+//! };
+//! let view = View {
+//!     paths: [PathKind::Wifi, PathKind::Cellular].map(|kind| PathView { kind, up: true }).into(),
+//!     connections: vec![ConnectionView { id: 0, has_unsent: false, subflows: vec![wifi] }],
+//! };
+//! let mut manager = (list::find("backup").unwrap().make)();
+//! let mut decisions = Vec::new();
+//! manager.decide(Time::ZERO, &view, &mut decisions);
+//! assert_eq!(decisions[0].cause, "cellular (path 1) is up and has no subflow");
+//! ```
 
 pub mod list;
 pub mod manager;
