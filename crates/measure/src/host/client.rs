@@ -12,7 +12,7 @@ use model::{Side, Time};
 use policy::{Action, Decision, PathManager, PathView, View};
 use std::os::fd::AsRawFd;
 use traffic::Half;
-use traffic::hello::{self, Hello};
+use traffic::hello;
 
 /// Everything the client's thread needs.
 pub struct ClientHost<'h> {
@@ -88,7 +88,7 @@ impl ClientHost<'_> {
                 let mut event = Event::new(now, EventKind::ApplicationStart, "");
                 event.side = Some(Side::Client);
                 self.log.event(event);
-                self.greet();
+                hello::greet(&mut *self.endpoint, self.traffic);
             }
             if started {
                 self.half.poll(now, &mut *self.endpoint, &mut messages);
@@ -128,15 +128,6 @@ impl ClientHost<'_> {
             fds.push((self.stop.as_raw_fd(), false));
             self.endpoint.wait_for(&mut fds);
             wait(&self.clock, &fds, until).map_err(transport)?;
-        }
-    }
-
-    /// Begins each channel with a hello.
-    fn greet(&mut self) {
-        for channel in 0..self.traffic.channels() {
-            let traffic = self.traffic.clone();
-            let hello = hello::emit(&Hello { channel, traffic });
-            self.endpoint.write(channel, &hello);
         }
     }
 
