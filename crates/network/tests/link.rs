@@ -221,7 +221,7 @@ proptest! {
     }
 
     #[test]
-    fn a_trace_is_never_exceeded_and_never_wastes(packets in packets(), trace in trace()) {
+    fn a_trace_is_never_exceeded(packets in packets(), trace in trace()) {
         let opportunities = Opportunities::new(trace.clone());
         let stage = Rate::trace(DropTail::new(100_000), opportunities);
         let delivered = delivered(&exact(Link::new(vec![Stage::Rate(stage)]), &sent(&packets)));

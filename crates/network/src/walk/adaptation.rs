@@ -92,24 +92,28 @@ fn expect(signal_dbm: f64, fades_db: &[f64]) -> Operation {
         goodput: 0.0,
         loss: 1.0,
     };
+    let errors: Vec<[f64; MCS.len()]> = fades_db
+        .iter()
+        .map(|fade| MCS.map(|mcs| frame_error(signal_dbm + fade - mcs.sensitivity_dbm, NOMINAL)))
+        .collect();
+    let count = fades_db.len() as f64;
     for scheme in 0..MCS.len() {
         let candidate = Operation { scheme, ..best };
         let (mut goodput, mut loss) = (0.0, 0.0);
-        for fade in fades_db {
-            // Time over that at the fastest rate, and the probability to come this far.
-            let (mut time, mut failed) = (0.0, 1.0);
+        for errors in &errors {
+            // Airtime over that at the fastest rate, and the probability to come this far.
+            let (mut airtime, mut failed) = (0.0, 1.0);
             for attempt in 0..ATTEMPTS {
-                let mcs = MCS[candidate.scheme_of(attempt)];
-                time += failed * 10.0 / f64::from(mcs.tenths);
-                failed *= frame_error(signal_dbm + fade - mcs.sensitivity_dbm, NOMINAL);
+                let mcs = candidate.scheme_of(attempt);
+                airtime += failed * 10.0 / f64::from(MCS[mcs].tenths);
+                failed *= errors[mcs];
                 if failed < 1e-9 {
                     break;
                 }
             }
-            goodput += (1.0 - failed) / time;
+            goodput += (1.0 - failed) / airtime;
             loss += failed;
         }
-        let count = fades_db.len() as f64;
         if goodput / count > best.goodput {
             best = Operation {
                 scheme,

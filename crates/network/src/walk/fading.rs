@@ -8,7 +8,7 @@ use std::f64::consts::TAU;
 /// Wave length of channel 6 (2.437 GHz), in metres.
 const WAVE_LENGTH: f64 = 299_792_458.0 / 2.437e9;
 /// Scatterers move at 1.2 km/h while the station stands (TGn channel models, IEEE
-/// 802.11-03/940r4, section 4.7.1), in metres per second.
+/// 802.11-03/940r4), in metres per second.
 const SCATTERER_SPEED: f64 = 1.2 / 3.6;
 /// Within this distance there is a line of sight (TGn model E, large office: break point at
 /// 20 m), in metres.
@@ -16,9 +16,8 @@ pub const LINE_OF_SIGHT: f64 = 20.0;
 /// Power of the direct ray over that of the scattered ones: 6 dB within the line of sight, none
 /// beyond it (TGn model E).
 const K_FACTOR: f64 = 3.981;
-/// Scattered rays: 8 and more are close to Rayleigh (Jakes, "Microwave Mobile Communications",
-/// section 1.7).
-const RAYS: usize = 16;
+/// Scattered rays: 8 and more are close to Rayleigh (Jakes, "Microwave Mobile Communications").
+const RAYS: usize = 8;
 
 /// A sum of rays from all around (Clarke 1968, Jakes 1974), Rician in the line of sight and
 /// Rayleigh beyond. It is a fixed function of place and time once its phases are drawn, and so

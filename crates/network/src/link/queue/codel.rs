@@ -49,7 +49,7 @@ impl<P> Codel<P> {
         }
     }
 
-    /// The head of the queue, and whether it may be dropped (section 5.6, `dodequeue`).
+    /// The head of the queue, and whether it may be dropped (section 5, `dodequeue`).
     fn take(&mut self, now: Time) -> Option<(Packet<P>, bool)> {
         let Some((entered, packet)) = self.packets.pop_front() else {
             self.bad_from = None;
@@ -64,7 +64,7 @@ impl<P> Codel<P> {
         Some((packet, now >= bad_from))
     }
 
-    /// When to drop next: ever sooner, so that the flow's rate falls linearly (section 5.5).
+    /// When to drop next: ever sooner, so that the flow's rate falls linearly (section 5, `control_law`).
     fn after(&self, t: Time) -> Time {
         t + INTERVAL.div_f64(f64::from(self.count).sqrt())
     }
@@ -80,7 +80,7 @@ impl<P> Discipline<P> for Codel<P> {
         self.packets.push_back((now, packet));
     }
 
-    /// Section 5.5, `deque`.
+    /// Section 5, `deque`.
     fn pop(&mut self, now: Time, out: &mut Outlet<P>) -> Option<Packet<P>> {
         let mut head = self.take(now);
         let may_drop = |head: &Option<(Packet<P>, bool)>| matches!(head, Some((_, true)));
