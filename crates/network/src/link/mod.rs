@@ -1,1 +1,239 @@
-//! x
+//! What happens to a packet between one end of a link and the other: stages in a row, run by
+//! a clock that the driver brings.
+//!
+//! [`crate::topology`] composes them in the order in which a packet meets them: `link-down`,
+//! then the queue and its rate (constant, trace or walk), then what happens on the air or
+//! wire: `blackhole`, `burst-loss`, `random-loss`, `duplicate`, `reorder`, and last `delay`.
+//! Stages a scenario does not ask for are absent. So a packet that is lost on the way has used
+//! its share of the rate, and what a failure catches is what leaves the transmitter during
+//! it; packets that already propagate arrive.
+
+mod blackhole;
+mod burst_loss;
+mod delay;
+mod duplicate;
+mod link_down;
+pub mod list;
+pub mod queue;
+mod random_loss;
+mod rate;
+mod reorder;
+mod stage;
+mod timeline;
+
+pub use blackhole::Blackhole;
+pub use burst_loss::BurstLoss;
+pub use delay::Delay;
+pub use duplicate::Duplicate;
+pub use link_down::LinkDown;
+pub use random_loss::RandomLoss;
+pub use rate::Rate;
+pub(crate) use rate::finish;
+pub use reorder::Reorder;
+pub use stage::{Behaviour, Outlet, Stage};
+pub use timeline::Timeline;
+
+use model::Time;
+use model::units::BitRate;
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// A packet on a link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Packet<P> {
+    /// Its number; a duplicate has the number of its original.
+    pub id: u64,
+    /// Bytes of the IP packet, which is what rates and queue limits count.
+    pub size: usize,
+    /// What the driver attaches: the bytes, or nothing.
+    pub payload: P,
+}
+
+/// How a packet left a link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Exit<P> {
+    /// It reached the other end.
+    Delivered {
+        /// The packet.
+        packet: Packet<P>,
+        /// The event's own time.
+        at: Time,
+    },
+    /// A stage dropped it.
+    Dropped {
+        /// The packet.
+        packet: Packet<P>,
+        /// The event's own time.
+        at: Time,
+        /// The name of the stage or queue, as in [`list::STAGES`].
+        reason: &'static str,
+    },
+}
+
+impl<P> Exit<P> {
+    /// When the packet left.
+    pub fn at(&self) -> Time {
+        match self {
+            Exit::Delivered { at, .. } | Exit::Dropped { at, .. } => *at,
+        }
+    }
+
+    /// The packet.
+    pub fn packet(&self) -> &Packet<P> {
+        match self {
+            Exit::Delivered { packet, .. } | Exit::Dropped { packet, .. } => packet,
+        }
+    }
+}
+
+/// The state of a link at one moment, as the `links` table records it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LinkSnapshot {
+    /// The rate in force: configured, of the trace over the next second, or expected of the
+    /// walk's radio over the next 100 ms; `None` when unlimited.
+    pub rate: Option<BitRate>,
+    /// One-way delay without jitter.
+    pub delay: Duration,
+    /// Probability that a packet is lost, queue drops aside.
+    pub loss: f64,
+    /// Whether the link is up.
+    pub up: bool,
+    /// Bytes that wait in the queue; a packet in service has left it.
+    pub queue_bytes: usize,
+    /// Local mean of the received signal (path loss and shadowing), on a walk.
+    pub signal_dbm: Option<f64>,
+}
+
+impl LinkSnapshot {
+    /// Adds an independent cause of loss with probability `p`.
+    pub(crate) fn add_loss(&mut self, p: f64) {
+        self.loss += (1.0 - self.loss) * p;
+    }
+}
+
+/// One direction of a path: stages in a row.
+///
+/// Events happen at their own times, whatever the times at which the driver calls: a link
+/// that is polled late gives exactly the exits of one that is polled at every instant.
+#[derive(Clone, Debug)]
+pub struct Link<P> {
+    stages: Vec<Stage<P>>,
+    /// All events up to here have happened.
+    now: Time,
+    out: Outlet<P>,
+    /// Packets on their way to the stage of that index; empty between calls.
+    moving: Vec<(usize, Packet<P>)>,
+}
+
+impl<P: Clone> Link<P> {
+    /// A link of these stages, in the order in which a packet meets them; without any, it
+    /// delivers at once.
+    pub fn new(stages: Vec<Stage<P>>) -> Link<P> {
+        Link {
+            stages,
+            now: Time::ZERO,
+            out: Outlet {
+                passed: Vec::new(),
+                exits: VecDeque::new(),
+            },
+            moving: Vec::new(),
+        }
+    }
+
+    /// A packet enters at `now`, after everything that is due by then. A `now` before that of
+    /// an earlier call counts as that earlier call's.
+    pub fn push(&mut self, now: Time, packet: Packet<P>) {
+        self.advance(now);
+        self.moving.push((0, packet));
+        self.settle(self.now);
+    }
+
+    /// When to call [`Link::poll`] next; `None` when the link is empty or stands still.
+    pub fn poll_at(&self) -> Option<Time> {
+        match self.out.exits.front() {
+            Some(exit) => Some(exit.at()),
+            None => self.next_event().map(|(at, _)| at),
+        }
+    }
+
+    /// The next exit up to `now`; call until `None`. Exits come in the order of their times.
+    pub fn poll(&mut self, now: Time) -> Option<Exit<P>> {
+        self.advance(now);
+        if self.out.exits.front()?.at() > now {
+            return None;
+        }
+        self.out.exits.pop_front()
+    }
+
+    /// The state at `now`.
+    pub fn state(&mut self, now: Time) -> LinkSnapshot {
+        self.advance(now);
+        let mut state = LinkSnapshot {
+            rate: None,
+            delay: Duration::ZERO,
+            loss: 0.0,
+            up: true,
+            queue_bytes: 0,
+            signal_dbm: None,
+        };
+        for stage in &mut self.stages {
+            stage.describe(self.now, &mut state);
+        }
+        state
+    }
+
+    /// When parameters of the link step to a new value (changes, failures, repairs), sorted;
+    /// a walk changes all the time and is not listed.
+    pub fn changes(&self) -> Vec<Time> {
+        let mut times: Vec<Time> = self.stages.iter().flat_map(Stage::changes).collect();
+        times.sort_unstable();
+        times.dedup();
+        times
+    }
+
+    /// The earliest event and its stage; of events at the same time the one nearest to the
+    /// link's end, so that what has waited longer moves first.
+    #[inline]
+    fn next_event(&self) -> Option<(Time, usize)> {
+        let mut next: Option<(Time, usize)> = None;
+        for (index, stage) in self.stages.iter().enumerate() {
+            if let Some(at) = stage.poll_at()
+                && next.is_none_or(|(earliest, _)| at <= earliest)
+            {
+                next = Some((at, index));
+            }
+        }
+        next
+    }
+
+    /// Lets everything happen that is due by `now`, each event at its own time.
+    fn advance(&mut self, now: Time) {
+        while let Some((at, index)) = self.next_event()
+            && at <= now
+        {
+            self.stages[index].poll(at, &mut self.out);
+            self.onward(index + 1);
+            self.settle(at);
+        }
+        self.now = self.now.max(now);
+    }
+
+    /// Takes what a stage passed on to the stage of this index, the first packet on top.
+    #[inline]
+    fn onward(&mut self, index: usize) {
+        while let Some(packet) = self.out.passed.pop() {
+            self.moving.push((index, packet));
+        }
+    }
+
+    /// Moves packets through the stages as far as they get at `at`.
+    fn settle(&mut self, at: Time) {
+        while let Some((index, packet)) = self.moving.pop() {
+            match self.stages.get_mut(index) {
+                Some(stage) => stage.push(at, packet, &mut self.out),
+                None => self.out.exits.push_back(Exit::Delivered { packet, at }),
+            }
+            self.onward(index + 1);
+        }
+    }
+}
