@@ -1,0 +1,443 @@
+//! How packets move between the hosts: one thread that reads every device, asks the link
+//! models when each packet is due, and delivers it then.
+
+use super::device::Device;
+use super::ground::Devices;
+use super::lane::{Lane, PacketBuf};
+use super::lateness::Histogram;
+use super::stop::StopFlag;
+use crate::clock::Clock;
+use crate::recording::{Log, PacketObservation};
+use model::manifest::Timing;
+use model::record::{Event, EventKind};
+use model::{Direction, PathIndex, Scenario, Seed, Time};
+use network::link::Exit;
+use network::topology::{self, TopologyError, Traces};
+use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
+use nix::sys::time::TimeSpec;
+use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
+use nix::time::clock_gettime;
+use std::io;
+use std::net::Ipv4Addr;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::time::Duration;
+
+/// How often each link's state is written down, besides at its changes.
+const STATE_PERIOD: Duration = Duration::from_millis(100);
+/// Observations that are handed to the log at once.
+const OBSERVATIONS: usize = 256;
+/// Buffers that are kept for packets to come, 2 KiB each.
+const SPARE_BUFFERS: usize = 1_024;
+
+/// Why the emulator ended early.
+#[derive(Debug, thiserror::Error)]
+pub enum EmulatorError {
+    /// The links could not be built.
+    #[error(transparent)]
+    Topology(#[from] TopologyError),
+    /// There are more or fewer devices than paths.
+    #[error("the scenario has {paths} paths, and there are devices for {devices}")]
+    Devices {
+        /// Paths of the scenario.
+        paths: usize,
+        /// Devices of the client.
+        devices: usize,
+    },
+    /// A device, a timer or the wait for both failed.
+    #[error("the emulator could not {task}: {source}")]
+    System {
+        /// What was tried.
+        task: &'static str,
+        /// The kernel's answer.
+        source: io::Error,
+    },
+}
+
+fn failed<E: Into<io::Error>>(task: &'static str) -> impl FnOnce(E) -> EmulatorError {
+    move |source| EmulatorError::System {
+        task,
+        source: source.into(),
+    }
+}
+
+/// What the emulator may be told apart from the scenario.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// For how long before an event it waits without sleeping: that takes the scheduler's
+    /// latency out of the delay, and the processor's time. At most 100 us are useful.
+    pub spin: Duration,
+    /// The declared bound on the 99th percentile of the lateness.
+    pub bound: Duration,
+    /// Packets that are read from one device before the others get their turn.
+    pub batch: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        Settings {
+            spin: Duration::from_micros(50),
+            bound: Duration::from_micros(500),
+            batch: 32,
+        }
+    }
+}
+
+/// The emulator of one run.
+///
+/// It takes a packet in when it reads it, and delivers it when its link says so. A wake-up
+/// that comes late delivers what was due in the order of the due times, and counts how late
+/// each packet was; the links never learn of it.
+pub struct Emulator {
+    devices: Vec<Device>,
+    /// The clients' addresses, in the order of the paths.
+    addresses: Vec<Ipv4Addr>,
+    /// Up and down of the first path, up and down of the second ...
+    lanes: Vec<Lane>,
+    clock: Clock,
+    log: Option<Log>,
+    settings: Settings,
+    spare: Vec<PacketBuf>,
+    observations: Vec<PacketObservation>,
+    lateness: Histogram,
+    /// Packets that belong to no path.
+    strays: u64,
+}
+
+impl Emulator {
+    /// An emulator of the scenario's links between `devices`. Without a log nothing is
+    /// recorded.
+    pub fn new(
+        scenario: &Scenario,
+        seed: Seed,
+        traces: &Traces,
+        devices: Devices,
+        clock: Clock,
+        log: Option<Log>,
+        settings: Settings,
+    ) -> Result<Emulator, EmulatorError> {
+        let Devices { clients, server } = devices;
+        if clients.len() != scenario.paths.len() {
+            return Err(EmulatorError::Devices {
+                paths: scenario.paths.len(),
+                devices: clients.len(),
+            });
+        }
+        let mut lanes = Vec::new();
+        for (index, path) in scenario.paths.iter().enumerate() {
+            let index = PathIndex(index);
+            let links = topology::build(scenario, index, seed, traces)?;
+            for (link, direction) in [(links.up, Direction::Up), (links.down, Direction::Down)] {
+                lanes.push(Lane::new(link, index, path.name.clone(), direction));
+            }
+        }
+        let (addresses, mut devices): (Vec<_>, Vec<_>) = clients.into_iter().unzip();
+        devices.push(server);
+        Ok(Emulator {
+            devices,
+            addresses,
+            lanes,
+            clock,
+            log,
+            settings,
+            spare: Vec::new(),
+            observations: Vec::new(),
+            lateness: Histogram::new(),
+            strays: 0,
+        })
+    }
+
+    /// Moves packets until `stop` is raised; to be called on a thread of its own. Packets that
+    /// are inside then are recorded as such.
+    pub fn run(mut self, stop: &StopFlag) -> Result<Timing, EmulatorError> {
+        // Sleeps end when they should and not up to 50 us later (PR_SET_TIMERSLACK(2const)).
+        // SAFETY: no pointer is passed.
+        unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
+        let mut wait = Wait::new(&self.devices, stop, self.clock)?;
+        let mut changes: Vec<Time> = self.lanes.iter().flat_map(|l| l.link.changes()).collect();
+        changes.sort_unstable();
+        changes.dedup();
+        let mut changes = changes.into_iter().peekable();
+        let mut next_states = Time::ZERO;
+        loop {
+            let now = self.clock.now();
+            let mut states = now >= next_states;
+            while changes.next_if(|change| *change <= now).is_some() {
+                states = true;
+            }
+            if states {
+                self.log_states(now);
+                while next_states <= now {
+                    next_states += STATE_PERIOD;
+                }
+            }
+            self.deliver()?;
+
+            let due = self.lanes.iter().filter_map(|lane| lane.link.poll_at());
+            let due = due
+                .chain(changes.peek().copied())
+                .chain([next_states])
+                .min();
+            let until = due.filter(|_| !wait.any_ready());
+            if wait.wait(until, self.settings.spin, &self.devices)? {
+                break;
+            }
+            for device in 0..self.devices.len() {
+                if wait.ready[device] && !self.receive(device)? {
+                    wait.ready[device] = false;
+                }
+            }
+        }
+        self.finish()
+    }
+
+    /// Reads a batch; `true` when there may be more.
+    fn receive(&mut self, device: usize) -> Result<bool, EmulatorError> {
+        for _ in 0..self.settings.batch {
+            let mut buffer = self.spare.pop().unwrap_or_else(PacketBuf::new);
+            let received = self.devices[device].recv(&mut buffer.bytes[..]);
+            let Some(length) = received.map_err(failed("read a packet"))? else {
+                self.spare.push(buffer);
+                return Ok(false);
+            };
+            buffer.length = length;
+            match self.lane_of(device, buffer.packet()) {
+                Some(lane) => {
+                    let now = self.clock.now();
+                    self.lanes[lane].push(now, buffer, self.log.is_some());
+                }
+                None => {
+                    self.strays += 1;
+                    self.spare.push(buffer);
+                }
+            }
+        }
+        Ok(true)
+    }
+
+    /// Which lane a packet takes that was read from a device: the client's interface says which
+    /// path, and for the server the destination address does.
+    fn lane_of(&self, device: usize, packet: &[u8]) -> Option<usize> {
+        // RFC 791, section 3.1.
+        if packet.len() < 20 || packet[0] >> 4 != 4 {
+            return None;
+        }
+        if device < self.addresses.len() {
+            return Some(2 * device);
+        }
+        let destination = Ipv4Addr::new(packet[16], packet[17], packet[18], packet[19]);
+        let path = self.addresses.iter().position(|a| *a == destination)?;
+        Some(2 * path + 1)
+    }
+
+    /// Delivers what is due, lane by lane, each lane in the order of its due times.
+    fn deliver(&mut self) -> Result<(), EmulatorError> {
+        let server = self.devices.len() - 1;
+        for lane in &mut self.lanes {
+            let device = match lane.direction {
+                Direction::Up => &self.devices[server],
+                Direction::Down => &self.devices[lane.path.0],
+            };
+            let mut now = self.clock.now();
+            while let Some(exit) = lane.link.poll(now) {
+                let mut refused = None;
+                if let Exit::Delivered { packet, at } = &exit {
+                    self.lateness.add(self.clock.now().since(*at));
+                    if let Err(error) = device.send(packet.payload.packet()) {
+                        let reason = refusal(&error).ok_or(error);
+                        refused = Some(reason.map_err(failed("deliver a packet"))?);
+                    }
+                }
+                if self.log.is_some() {
+                    self.observations.push(lane.observe(&exit, refused));
+                }
+                let (Exit::Delivered { packet, .. } | Exit::Dropped { packet, .. }) = exit;
+                if self.spare.len() < SPARE_BUFFERS {
+                    self.spare.push(packet.payload);
+                }
+                now = self.clock.now();
+                if self.observations.len() >= OBSERVATIONS {
+                    flush(&mut self.observations, &self.log);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn log_states(&mut self, now: Time) {
+        if let Some(log) = &self.log {
+            for lane in &mut self.lanes {
+                lane.log_state(now, log);
+            }
+        }
+        flush(&mut self.observations, &self.log);
+    }
+
+    fn finish(mut self) -> Result<Timing, EmulatorError> {
+        let timing = self.lateness.timing(self.settings.bound);
+        let now = self.clock.now();
+        self.log_states(now);
+        let Some(log) = &self.log else {
+            return Ok(timing);
+        };
+        for lane in &mut self.lanes {
+            log.packets(lane.remaining());
+        }
+        let mut lost = 0;
+        for device in &mut self.devices {
+            lost += device.lost().map_err(failed("count lost packets"))?;
+        }
+        let counts = [
+            (
+                lost,
+                "were lost in front of the emulator, which read too slowly",
+            ),
+            (self.strays, "belonged to no path and were dropped"),
+        ];
+        for (count, what) in counts {
+            if count > 0 {
+                let detail = format!("{count} packets {what}");
+                log.event(Event::new(now, EventKind::Note, detail));
+            }
+        }
+        Ok(timing)
+    }
+}
+
+fn flush(observations: &mut Vec<PacketObservation>, log: &Option<Log>) {
+    if let (Some(log), false) = (log, observations.is_empty()) {
+        let room = Vec::with_capacity(OBSERVATIONS);
+        log.packets(std::mem::replace(observations, room));
+    }
+}
+
+/// Why a device refused a packet, when that is the packet's end and not the emulator's.
+fn refusal(error: &io::Error) -> Option<&'static str> {
+    match error.raw_os_error()? {
+        libc::ENOBUFS | libc::EAGAIN | libc::ENOMEM => Some("device-full"),
+        // TUN answers EIO, and a packet socket ENETDOWN or ENXIO.
+        libc::ENETDOWN | libc::EIO | libc::ENXIO | libc::ENODEV => Some("device-down"),
+        libc::EMSGSIZE | libc::EINVAL => Some("device-refused"),
+        _ => None,
+    }
+}
+
+/// What the emulator waits with.
+struct Wait {
+    epoll: Epoll,
+    timer: TimerFd,
+    clock: Clock,
+    /// The monotonic clock when the run's clock was zero.
+    zero: Duration,
+    /// For when the timer is set.
+    armed: Option<Time>,
+    /// Which devices may have a packet.
+    ready: Vec<bool>,
+}
+
+/// The timer among the numbers of the descriptors; devices have their index.
+const TIMER: u64 = u64::MAX;
+/// The stop flag.
+const STOP: u64 = u64::MAX - 1;
+
+impl Wait {
+    fn new(devices: &[Device], stop: &StopFlag, clock: Clock) -> Result<Wait, EmulatorError> {
+        let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC).map_err(failed("make an epoll"))?;
+        let flags = TimerFlags::TFD_CLOEXEC | TimerFlags::TFD_NONBLOCK;
+        let timer =
+            TimerFd::new(ClockId::CLOCK_MONOTONIC, flags).map_err(failed("make a timer"))?;
+        let watch = |fd: BorrowedFd<'_>, number| {
+            let event = EpollEvent::new(EpollFlags::EPOLLIN, number);
+            epoll.add(fd, event).map_err(failed("watch a descriptor"))
+        };
+        watch(timer.as_fd(), TIMER)?;
+        watch(stop.as_fd(), STOP)?;
+        for (number, device) in devices.iter().enumerate() {
+            // SAFETY: the device keeps its descriptor open, and outlives this borrow.
+            watch(
+                unsafe { BorrowedFd::borrow_raw(device.as_raw_fd()) },
+                number as u64,
+            )?;
+        }
+        // The greatest of some differences is the one read with the least in between.
+        let read = || {
+            let now = clock_gettime(nix::time::ClockId::CLOCK_MONOTONIC)?;
+            let since_start = Duration::from_nanos(clock.now().as_nanos());
+            Ok::<_, nix::Error>(Duration::from(now).saturating_sub(since_start))
+        };
+        let mut zero = Duration::ZERO;
+        for _ in 0..16 {
+            zero = zero.max(read().map_err(failed("read the clock"))?);
+        }
+        Ok(Wait {
+            epoll,
+            timer,
+            clock,
+            zero,
+            armed: None,
+            ready: vec![false; devices.len()],
+        })
+    }
+
+    fn any_ready(&self) -> bool {
+        self.ready.contains(&true)
+    }
+
+    /// Waits for a packet, for `until` or for the stop flag (then `true`); only looks when
+    /// there is no `until`. The last `spin` before `until` passes without sleep.
+    fn wait(
+        &mut self,
+        until: Option<Time>,
+        spin: Duration,
+        devices: &[Device],
+    ) -> Result<bool, EmulatorError> {
+        loop {
+            let left = until.map_or(Duration::ZERO, |until| until.since(self.clock.now()));
+            let timeout = match until {
+                Some(until) if left > spin => {
+                    self.arm(until, spin)?;
+                    EpollTimeout::NONE
+                }
+                _ => EpollTimeout::ZERO,
+            };
+            let mut events = [EpollEvent::empty(); 16];
+            let count = match self.epoll.wait(&mut events, timeout) {
+                Err(nix::Error::EINTR) => 0,
+                other => other.map_err(failed("wait"))?,
+            };
+            for event in &events[..count] {
+                match event.data() {
+                    STOP => return Ok(true),
+                    TIMER => {
+                        // Reading it makes it not ready; it stays so until it is set again.
+                        let _ = self.timer.wait();
+                        self.armed = None;
+                    }
+                    device => {
+                        let device = device as usize;
+                        self.ready[device] = true;
+                        if event.events().contains(EpollFlags::EPOLLERR) {
+                            let cleared = devices[device].clear_error();
+                            cleared.map_err(failed("read a device's error"))?;
+                        }
+                    }
+                }
+            }
+            let over = until.is_none_or(|until| until <= self.clock.now());
+            if over || self.any_ready() {
+                return Ok(false);
+            }
+        }
+    }
+
+    fn arm(&mut self, until: Time, spin: Duration) -> Result<(), EmulatorError> {
+        if self.armed == Some(until) {
+            return Ok(());
+        }
+        let at = self.zero + Duration::from_nanos(until.as_nanos()).saturating_sub(spin);
+        let at = Expiration::OneShot(TimeSpec::from_duration(at));
+        let set = self.timer.set(at, TimerSetTimeFlags::TFD_TIMER_ABSTIME);
+        set.map_err(failed("set the timer"))?;
+        self.armed = Some(until);
+        Ok(())
+    }
+}

@@ -1,0 +1,213 @@
+//! One direction of a path in the emulator: its link, and what is known of the packets inside.
+
+use crate::recording::{Fate, Head, Log, PacketObservation};
+use model::record::LinkState;
+use model::{Direction, Name, PathIndex, Time};
+use network::link::{Exit, Link, Packet};
+use std::collections::VecDeque;
+
+/// Room for one packet: the MTU and some to spare.
+pub(super) const ROOM: usize = 2_048;
+
+/// A packet's bytes on their way through a link.
+#[derive(Clone, Debug)]
+pub struct PacketBuf {
+    pub(super) bytes: Box<[u8; ROOM]>,
+    pub(super) length: usize,
+    pub(super) enqueued: Time,
+}
+
+impl PacketBuf {
+    pub(super) fn new() -> PacketBuf {
+        PacketBuf {
+            bytes: Box::new([0; ROOM]),
+            length: 0,
+            enqueued: Time::ZERO,
+        }
+    }
+
+    pub(super) fn packet(&self) -> &[u8] {
+        &self.bytes[..self.length]
+    }
+}
+
+/// A packet that did not leave yet.
+struct Inside {
+    size: u32,
+    enqueued: Time,
+    head: Head,
+}
+
+/// A link, its name, and its packets.
+pub(super) struct Lane {
+    pub(super) link: Link<PacketBuf>,
+    pub(super) path: PathIndex,
+    pub(super) name: Name,
+    pub(super) direction: Direction,
+    /// Packets inside, by number: the first one's is `first`. Empty without a log.
+    inside: VecDeque<Option<Inside>>,
+    first: u64,
+    next: u64,
+}
+
+impl Lane {
+    pub(super) fn new(
+        link: Link<PacketBuf>,
+        path: PathIndex,
+        name: Name,
+        direction: Direction,
+    ) -> Lane {
+        Lane {
+            link,
+            path,
+            name,
+            direction,
+            inside: VecDeque::new(),
+            first: 0,
+            next: 0,
+        }
+    }
+
+    /// A packet enters; `recorded` says whether anyone will ask what became of it.
+    pub(super) fn push(&mut self, now: Time, mut payload: PacketBuf, recorded: bool) {
+        let (id, size) = (self.next, payload.length);
+        self.next += 1;
+        payload.enqueued = now;
+        if recorded {
+            self.inside.push_back(Some(Inside {
+                size: size as u32,
+                enqueued: now,
+                head: Head::new(payload.packet()),
+            }));
+        }
+        self.link.push(now, Packet { id, size, payload });
+    }
+
+    /// The observation of a packet that left, and forgets it. The time is the event's own,
+    /// not that of a late emulator; `refused` is the reason why the device did not take it.
+    pub(super) fn observe(
+        &mut self,
+        exit: &Exit<PacketBuf>,
+        refused: Option<&'static str>,
+    ) -> PacketObservation {
+        let packet = exit.packet();
+        let index = packet.id.checked_sub(self.first).map(|i| i as usize);
+        if let Some(slot) = index.and_then(|i| self.inside.get_mut(i)) {
+            *slot = None;
+        }
+        while let Some(None) = self.inside.front() {
+            self.inside.pop_front();
+            self.first += 1;
+        }
+        let fate = match (exit, refused) {
+            (Exit::Dropped { at, reason, .. }, _) => Fate::Dropped(*at, reason),
+            (Exit::Delivered { at, .. }, Some(reason)) => Fate::Dropped(*at, reason),
+            (Exit::Delivered { at, .. }, None) => Fate::Delivered(*at),
+        };
+        PacketObservation {
+            path: self.path,
+            direction: self.direction,
+            id: packet.id,
+            size: packet.size as u32,
+            enqueued: packet.payload.enqueued,
+            fate,
+            head: Head::new(packet.payload.packet()),
+        }
+    }
+
+    /// Observations of the packets that are still inside.
+    pub(super) fn remaining(&mut self) -> Vec<PacketObservation> {
+        let (path, direction, first) = (self.path, self.direction, self.first);
+        let numbered = self.inside.drain(..).enumerate();
+        let remaining = numbered.filter_map(|(index, inside)| {
+            let Inside {
+                size,
+                enqueued,
+                head,
+            } = inside?;
+            Some(PacketObservation {
+                path,
+                direction,
+                id: first + index as u64,
+                size,
+                enqueued,
+                fate: Fate::Inside,
+                head,
+            })
+        });
+        remaining.collect()
+    }
+
+    /// Writes the link's state down.
+    pub(super) fn log_state(&mut self, now: Time, log: &Log) {
+        let state = self.link.state(now);
+        log.link(LinkState {
+            time_us: now.as_micros(),
+            path: self.name.clone(),
+            direction: self.direction,
+            rate_bps: state.rate.map(|rate| rate.bits_per_second()),
+            delay_us: state.delay.as_micros() as u64,
+            loss: state.loss,
+            up: state.up,
+            queue_bytes: state.queue_bytes as u64,
+            signal_dbm: state.signal_dbm,
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use network::link::{Delay, Duplicate, Stage};
+    use std::time::Duration;
+
+    fn lane(stages: Vec<Stage<PacketBuf>>) -> Lane {
+        let link = Link::new(stages);
+        Lane::new(link, PathIndex(0), Name::from("wifi"), Direction::Up)
+    }
+
+    fn packet(length: usize) -> PacketBuf {
+        PacketBuf {
+            length,
+            ..PacketBuf::new()
+        }
+    }
+
+    #[test]
+    fn packets_that_left_and_packets_inside_are_told_apart() {
+        let delay = Duration::from_millis(10);
+        let mut lane = lane(vec![Stage::Delay(Delay::constant(delay))]);
+        for ms in 0..4 {
+            lane.push(Time::from_millis(ms), packet(100 + ms as usize), true);
+        }
+        let late = Time::from_millis(11);
+        let mut fates = Vec::new();
+        while let Some(exit) = lane.link.poll(late) {
+            let refused = (exit.packet().id == 1).then_some("device-full");
+            let observation = lane.observe(&exit, refused);
+            fates.push((observation.id, observation.size, observation.fate));
+        }
+        assert_eq!(
+            fates,
+            [
+                (0, 100, Fate::Delivered(Time::from_millis(10))),
+                (1, 101, Fate::Dropped(Time::from_millis(11), "device-full")),
+            ]
+        );
+        let inside: Vec<_> = lane.remaining().iter().map(|o| (o.id, o.fate)).collect();
+        assert_eq!(inside, [(2, Fate::Inside), (3, Fate::Inside)]);
+        assert!(lane.remaining().is_empty());
+    }
+
+    #[test]
+    fn a_duplicate_is_observed_twice_under_one_number() {
+        let stream = model::Seed(1).stream("wifi.up.duplicate");
+        let always = model::units::Probability::ONE;
+        let mut lane = lane(vec![Stage::Duplicate(Duplicate::new(always, stream))]);
+        lane.push(Time::ZERO, packet(100), true);
+        let exits: Vec<_> = std::iter::from_fn(|| lane.link.poll(Time::ZERO)).collect();
+        let ids: Vec<u64> = exits.iter().map(|e| lane.observe(e, None).id).collect();
+        assert_eq!(ids, [0, 0]);
+        assert!(lane.remaining().is_empty());
+    }
+}

@@ -1,0 +1,519 @@
+//! Whether real packets meet the emulated links as the scenario says, on each kind of device,
+//! as an ordinary user and as root.
+//!
+//! Each test runs in a process of its own, which this program starts from itself, because only
+//! a process with one thread may enter a user namespace. So it has its own `main`.
+
+use model::manifest::{Stack, Status, Timing};
+use model::{Manifest, PathIndex, Scenario, Seed};
+use nix::unistd::Uid;
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::os::fd::AsRawFd;
+use std::process::{Command, ExitCode};
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+use walkabout_measure::Clock;
+use walkabout_measure::emulator::{
+    DeviceKind, Emulator, EmulatorError, FailureDriver, Ground, NetNs, PathChange, Settings,
+    StopFlag, enter_user_namespace, path_changes,
+};
+use walkabout_measure::netlink::route::Routing;
+use walkabout_measure::recording::{Log, Recorder};
+
+type Outcome = Result<(), Box<dyn Error>>;
+type Test = (&'static str, fn(DeviceKind) -> Outcome);
+
+const TESTS: &[Test] = &[
+    (
+        "a_datagram_takes_the_configured_delay",
+        a_datagram_takes_the_configured_delay,
+    ),
+    ("tcp_works_on_each_path", tcp_works_on_each_path),
+    ("packets_are_real", packets_are_real),
+    ("carrier_loss_is_seen", carrier_loss_is_seen),
+    (
+        "an_interface_goes_down_and_comes_back",
+        an_interface_goes_down_and_comes_back,
+    ),
+    (
+        "an_address_is_withdrawn_and_comes_back",
+        an_address_is_withdrawn_and_comes_back,
+    ),
+    ("every_packet_is_recorded", every_packet_is_recorded),
+];
+
+/// Long enough for anything here on a busy machine, and short enough not to hang.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let [flag, name, kind] = &arguments[..]
+        && flag == "--inside"
+    {
+        return inside(name, kind);
+    }
+    let filter = arguments.iter().find(|a| !a.starts_with('-'));
+    let users: &[&str] = match Uid::effective().is_root() {
+        true => &["root", "user"],
+        false => &["user"],
+    };
+    let mut failed = 0;
+    for (name, _) in TESTS {
+        for kind in DeviceKind::ALL {
+            for user in users {
+                let title = format!("{name} ({kind}, {user})");
+                if filter.is_some_and(|f| !title.contains(f.as_str())) {
+                    continue;
+                }
+                let outcome = outside(name, kind, user == &"user" && users.len() > 1);
+                println!("test {title} ... {}", outcome.as_deref().unwrap_or("ok"));
+                // What a machine can't do is skipped by name; in CI it is a failure.
+                let skipped = outcome.as_ref().is_some_and(|o| o.starts_with("skipped"));
+                let excused = skipped && std::env::var_os("CI").is_none();
+                failed += u32::from(outcome.is_some() && !excused);
+            }
+        }
+    }
+    println!("{failed} failed");
+    ExitCode::from(u8::from(failed > 0))
+}
+
+/// Runs a test in a process of its own; the result is what went wrong.
+fn outside(name: &str, kind: DeviceKind, drop_root: bool) -> Option<String> {
+    let program = match std::env::current_exe() {
+        Ok(program) => program,
+        Err(error) => return Some(error.to_string()),
+    };
+    let mut command = match drop_root {
+        true => {
+            let mut command = Command::new("setpriv");
+            command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups"]);
+            command.arg(program);
+            command
+        }
+        false => Command::new(program),
+    };
+    let output = match command.args(["--inside", name, kind.name()]).output() {
+        Ok(output) => output,
+        Err(error) => return Some(format!("FAILED: cannot start: {error}")),
+    };
+    let words = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+    match output.status.code() {
+        Some(0) => None,
+        Some(127) => Some(format!("skipped: {words}")),
+        _ => Some(format!("FAILED: {words}")),
+    }
+}
+
+fn inside(name: &str, kind: &str) -> ExitCode {
+    let test = TESTS.iter().find(|(n, _)| *n == name).map(|(_, test)| test);
+    let kind = DeviceKind::ALL.into_iter().find(|k| k.name() == kind);
+    let (Some(test), Some(kind)) = (test, kind) else {
+        return ExitCode::from(2);
+    };
+    if let Err(error) = enter_user_namespace() {
+        eprintln!("{error}");
+        return ExitCode::from(127);
+    }
+    if let Err(error) = Ground::make(&[("probe".into(), model::PathKind::Wifi)], Some(kind)) {
+        eprintln!("{error}");
+        return ExitCode::from(127);
+    }
+    match test(kind) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// An error with the condition's text and a value, unless the condition holds.
+macro_rules! check {
+    ($condition:expr, $($words:tt)+) => {
+        if !$condition {
+            return Err(format!("{}: {}", stringify!($condition), format!($($words)+)).into());
+        }
+    };
+}
+
+/// A scenario with two paths, 20 ms and 50 ms away, and one failure of `wifi` or none.
+fn scenario(failure: Option<&str>) -> Scenario {
+    let link = |delay: &str| serde_json::json!({"delay": delay, "rate": "50 Mbit/s"});
+    let path = |name: &str, kind: &str, delay: &str| serde_json::json!({"name": name, "kind": kind, "up": link(delay), "down": link(delay)});
+    let failures: Vec<serde_json::Value> = failure
+        .iter()
+        .map(|kind| {
+            serde_json::json!(
+                {"path": "wifi", "kind": kind, "at": "300 ms", "duration": "300 ms"}
+            )
+        })
+        .collect();
+    let scenario = serde_json::json!({
+        "name": "test", "summary": "A test.", "duration": "10 s",
+        "transports": ["tcp"], "policies": ["single"],
+        "traffic": {"ping": {}},
+        "path": [path("wifi", "wifi", "20 ms"), path("cellular", "cellular", "50 ms")],
+        "failure": failures,
+    });
+    serde_json::from_value(scenario).expect("the test's scenario is valid")
+}
+
+/// A running emulator.
+struct Running {
+    ground: Hosts,
+    clock: Clock,
+    stop: StopFlag,
+    thread: thread::JoinHandle<Result<Timing, EmulatorError>>,
+}
+
+/// The parts of the ground that the tests use once the emulator has the devices.
+struct Hosts {
+    client: NetNs,
+    server: NetNs,
+    addresses: Vec<IpAddr>,
+    server_address: IpAddr,
+}
+
+fn start(
+    scenario: &Scenario,
+    kind: DeviceKind,
+    log: Option<Log>,
+) -> Result<(Running, FailureDriver), Box<dyn Error>> {
+    let paths: Vec<_> = scenario
+        .paths
+        .iter()
+        .map(|p| (p.name.clone(), p.kind))
+        .collect();
+    let ground = Ground::make(&paths, Some(kind))?;
+    let failures = FailureDriver::new(scenario, Seed(1), &ground)?;
+    let hosts = Hosts {
+        client: ground.client,
+        server: ground.server,
+        addresses: ground.local_paths.iter().map(|p| p.address).collect(),
+        server_address: ground.server_address,
+    };
+    let clock = Clock::start();
+    let stop = StopFlag::new()?;
+    let traces = BTreeMap::new();
+    let settings = Settings::default();
+    let emulator = Emulator::new(
+        scenario,
+        Seed(1),
+        &traces,
+        ground.devices,
+        clock,
+        log,
+        settings,
+    )?;
+    let thread = thread::spawn({
+        let stop = stop.clone();
+        move || emulator.run(&stop)
+    });
+    let running = Running {
+        ground: hosts,
+        clock,
+        stop,
+        thread,
+    };
+    Ok((running, failures))
+}
+
+impl Running {
+    fn finish(self) -> Result<Timing, Box<dyn Error>> {
+        self.stop.stop();
+        Ok(self.thread.join().map_err(|_| "the emulator panicked")??)
+    }
+}
+
+impl Hosts {
+    fn client_udp(&self, path: usize) -> io::Result<UdpSocket> {
+        let address = SocketAddr::new(self.addresses[path], 0);
+        udp(&self.client, address)
+    }
+
+    fn server_udp(&self) -> io::Result<UdpSocket> {
+        udp(&self.server, SocketAddr::new(self.server_address, 0))
+    }
+}
+
+fn udp(host: &NetNs, address: SocketAddr) -> io::Result<UdpSocket> {
+    let socket = host
+        .run(|| UdpSocket::bind(address))
+        .map_err(io::Error::other)??;
+    socket.set_read_timeout(Some(PATIENCE))?;
+    Ok(socket)
+}
+
+fn a_datagram_takes_the_configured_delay(kind: DeviceKind) -> Outcome {
+    let (running, _) = start(&scenario(None), kind, None)?;
+    let server = running.ground.server_udp()?;
+    for (path, configured) in [(0, 20), (1, 50)] {
+        let client = running.ground.client_udp(path)?;
+        for (from, to) in [(&client, &server), (&server, &client)] {
+            let mut delays = Vec::new();
+            for _ in 0..20 {
+                let sent = Instant::now();
+                from.send_to(b"walk", to.local_addr()?)?;
+                let mut buffer = [0; 64];
+                let (length, sender) = to.recv_from(&mut buffer)?;
+                delays.push(sent.elapsed());
+                check!(&buffer[..length] == b"walk", "{:?}", &buffer[..length]);
+                check!(sender == from.local_addr()?, "{sender}");
+            }
+            delays.sort();
+            let configured = Duration::from_millis(configured);
+            let (least, median) = (delays[0], delays[delays.len() / 2]);
+            check!(least >= configured, "{least:?} on path {path}");
+            let bound = configured + Duration::from_millis(1);
+            check!(median <= bound, "{median:?} on path {path}");
+        }
+    }
+    let timing = running.finish()?;
+    check!(timing.packets == 80, "{timing:?}");
+    Ok(())
+}
+
+/// A TCP connection from `path`'s address to the server, both ends.
+fn connect(hosts: &Hosts, path: usize) -> Result<(TcpStream, TcpStream), Box<dyn Error>> {
+    let listener = {
+        let address = SocketAddr::new(hosts.server_address, 0);
+        hosts.server.run(|| TcpListener::bind(address))??
+    };
+    let server = listener.local_addr()?;
+    let local = SocketAddr::new(hosts.addresses[path], 0);
+    let accepted = thread::spawn(move || listener.accept());
+    let client = hosts.client.run(|| connect_from(local, server))??;
+    let (accepted, peer) = accepted.join().map_err(|_| "accept panicked")??;
+    check!(peer.ip() == hosts.addresses[path], "{peer}");
+    for stream in [&client, &accepted] {
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_write_timeout(Some(PATIENCE))?;
+    }
+    Ok((client, accepted))
+}
+
+fn connect_from(local: SocketAddr, server: SocketAddr) -> io::Result<TcpStream> {
+    use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrStorage, bind, socket};
+    let flags = SockFlag::SOCK_CLOEXEC;
+    let socket = socket(AddressFamily::Inet, SockType::Stream, flags, None)?;
+    bind(socket.as_raw_fd(), &SockaddrStorage::from(local))?;
+    nix::sys::socket::connect(socket.as_raw_fd(), &SockaddrStorage::from(server))?;
+    Ok(TcpStream::from(socket))
+}
+
+fn tcp_works_on_each_path(kind: DeviceKind) -> Outcome {
+    let (running, _) = start(&scenario(None), kind, None)?;
+    let data: Arc<Vec<u8>> = Arc::new((0..400_000u32).map(|i| (i % 251) as u8).collect());
+    for path in 0..2 {
+        let (client, server) = connect(&running.ground, path)?;
+        for (mut from, mut to) in [(client.try_clone()?, server.try_clone()?), (server, client)] {
+            let sender = thread::spawn({
+                let data = Arc::clone(&data);
+                move || from.write_all(&data)
+            });
+            let mut received = vec![0; data.len()];
+            to.read_exact(&mut received)?;
+            check!(received == *data, "path {path}");
+            sender.join().map_err(|_| "the sender panicked")??;
+        }
+    }
+    running.finish()?;
+    Ok(())
+}
+
+/// No packet exceeds the MTU, and every checksum is real, even when the application asks for
+/// segmentation offload.
+fn packets_are_real(kind: DeviceKind) -> Outcome {
+    let ground = Ground::make(&[("wifi".into(), model::PathKind::Wifi)], Some(kind))?;
+    let address = SocketAddr::new(ground.local_paths[0].address, 0);
+    let client = udp(&ground.client, address)?;
+    nix::sys::socket::setsockopt(&client, nix::sys::socket::sockopt::UdpGsoSegment, &1_000)?;
+    client.send_to(&[7; 10_000], SocketAddr::new(ground.server_address, 9))?;
+    // A handshake's first packet as well.
+    let server = SocketAddr::new(ground.server_address, 80);
+    let local = SocketAddr::new(ground.local_paths[0].address, 0);
+    let client_host = ground.client.clone();
+    thread::spawn(move || client_host.run(|| connect_from(local, server)));
+    let device = &ground.devices.clients[0].1;
+    let mut sizes = Vec::new();
+    let began = Instant::now();
+    while sizes.len() < 11 && began.elapsed() < PATIENCE {
+        let mut buffer = [0; 70_000];
+        let Some(length) = device.recv(&mut buffer)? else {
+            thread::yield_now();
+            continue;
+        };
+        let packet = &buffer[..length];
+        check!(packet[0] == 0x45, "{packet:x?}");
+        check!(checksum(&packet[..20], 0) == 0, "IP header of {packet:x?}");
+        let pseudo = u32::from(packet[9]) + (length - 20) as u32;
+        let sum = packet[12..20]
+            .chunks(2)
+            .map(|w| u32::from(w[0]) << 8 | u32::from(w[1]));
+        let pseudo = pseudo + sum.sum::<u32>();
+        check!(
+            checksum(&packet[20..], pseudo) == 0,
+            "payload of {packet:x?}"
+        );
+        sizes.push((packet[9], length));
+    }
+    let datagrams = sizes.iter().filter(|s| **s == (17, 1_028)).count();
+    check!(datagrams == 10, "{sizes:?}");
+    check!(
+        sizes.iter().any(|(protocol, _)| *protocol == 6),
+        "{sizes:?}"
+    );
+    Ok(())
+}
+
+/// The Internet checksum (RFC 1071) of data that holds its own checksum: zero when it is right.
+fn checksum(data: &[u8], initial: u32) -> u16 {
+    let words = data
+        .chunks(2)
+        .map(|w| u32::from(w[0]) << 8 | u32::from(*w.get(1).unwrap_or(&0)));
+    let mut sum = initial + words.sum::<u32>();
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    !(sum as u16)
+}
+
+/// Carries a failure out and calls `failed` and `repaired` when the host is told of it.
+fn fail(
+    kind: DeviceKind,
+    failure: &str,
+    failed: impl FnOnce(&Hosts, &mut Routing) -> Outcome,
+    repaired: impl FnOnce(&Hosts, &mut Routing) -> Outcome,
+) -> Outcome {
+    let (running, driver) = start(&scenario(Some(failure)), kind, None)?;
+    let mut routing = running.ground.client.run(Routing::open)??;
+    let (sender, mut receiver) = path_changes()?;
+    let driver = thread::spawn({
+        let (clock, stop) = (running.clock, running.stop.clone());
+        move || driver.run(clock, None, &sender, &stop)
+    });
+    let mut next = || -> Result<PathChange, Box<dyn Error>> {
+        use std::os::fd::BorrowedFd;
+        // SAFETY: the receiver outlives the borrow.
+        let fd = unsafe { BorrowedFd::borrow_raw(receiver.as_raw_fd()) };
+        let mut poll = [nix::poll::PollFd::new(fd, nix::poll::PollFlags::POLLIN)];
+        nix::poll::poll(&mut poll, 10_000u16)?;
+        match receiver.take()[..] {
+            [change] => Ok(change),
+            ref other => Err(format!("{other:?}").into()),
+        }
+    };
+    let path = PathIndex(0);
+    let before = routing.link("wifi")?;
+    check!(before.up && before.carrier, "{before:?}");
+    let change = next()?;
+    check!(change == PathChange { path, up: false }, "{change:?}");
+    failed(&running.ground, &mut routing)?;
+    let change = next()?;
+    check!(change == PathChange { path, up: true }, "{change:?}");
+    let after = routing.link("wifi")?;
+    check!(after.up && after.carrier, "{after:?}");
+    repaired(&running.ground, &mut routing)?;
+    connect(&running.ground, 0)?;
+    driver.join().map_err(|_| "the driver panicked")??;
+    running.finish()?;
+    Ok(())
+}
+
+fn carrier_loss_is_seen(kind: DeviceKind) -> Outcome {
+    let failed = |_: &Hosts, routing: &mut Routing| {
+        let link = routing.link("wifi")?;
+        check!(link.up && !link.carrier, "{link:?}");
+        let other = routing.link("cellular")?;
+        check!(other.carrier, "{other:?}");
+        Ok(())
+    };
+    fail(kind, "carrier-loss", failed, |_, _| Ok(()))
+}
+
+fn an_interface_goes_down_and_comes_back(kind: DeviceKind) -> Outcome {
+    let failed = |hosts: &Hosts, routing: &mut Routing| {
+        let link = routing.link("wifi")?;
+        check!(!link.up, "{link:?}");
+        // The address is there, and does not leak to the other path.
+        let socket = hosts.client_udp(0)?;
+        let sent = socket.send_to(b"x", SocketAddr::new(hosts.server_address, 9));
+        let kind = sent.map_err(|e| e.kind());
+        let unreachable = [ErrorKind::HostUnreachable, ErrorKind::NetworkUnreachable];
+        check!(kind.is_err_and(|k| unreachable.contains(&k)), "{kind:?}");
+        connect(hosts, 1)?;
+        Ok(())
+    };
+    fail(kind, "interface-down", failed, |_, _| Ok(()))
+}
+
+fn an_address_is_withdrawn_and_comes_back(kind: DeviceKind) -> Outcome {
+    let failed = |hosts: &Hosts, _: &mut Routing| {
+        let bound = hosts.client_udp(0).map(|_| ()).map_err(|e| e.kind());
+        check!(bound == Err(ErrorKind::AddrNotAvailable), "{bound:?}");
+        Ok(())
+    };
+    fail(kind, "address-withdrawn", failed, |_, _| Ok(()))
+}
+
+fn every_packet_is_recorded(kind: DeviceKind) -> Outcome {
+    let folder = std::env::temp_dir().join(format!("walkabout-test-{}", std::process::id()));
+    let scenario = scenario(None);
+    let manifest = manifest(&scenario);
+    let names: Vec<_> = scenario.paths.iter().map(|p| p.name.clone()).collect();
+    let recorder = Recorder::create(&folder, &manifest, &names)?;
+    let (running, _) = start(&scenario, kind, Some(recorder.log()))?;
+    let (client, server) = (running.ground.client_udp(1)?, running.ground.server_udp()?);
+    for _ in 0..5 {
+        client.send_to(b"there", server.local_addr()?)?;
+        server.recv_from(&mut [0; 64])?;
+    }
+    // Sent, read by the emulator, and on its way at the end. The answer of the other path shows
+    // that the emulator has read what was sent before.
+    server.send_to(b"back", client.local_addr()?)?;
+    let quick = running.ground.client_udp(0)?;
+    quick.send_to(b"quick", server.local_addr()?)?;
+    server.recv_from(&mut [0; 64])?;
+    running.finish()?;
+    recorder.finish(&manifest)?;
+    let links = folder.join("links.parquet");
+    check!(links.exists(), "{}", links.display());
+    check!(folder.join("packets.parquet").exists(), "no packets");
+    std::fs::remove_dir_all(&folder)?;
+    Ok(())
+}
+
+fn manifest(scenario: &Scenario) -> Manifest {
+    Manifest {
+        format_version: model::record::FORMAT_VERSION,
+        walkabout_version: String::new(),
+        status: Status::Complete,
+        error: None,
+        started_at: "2026-01-01T00:00:00Z".to_owned(),
+        world: "emulated".to_owned(),
+        transport: String::new(),
+        policy: String::new(),
+        seed: Seed(1),
+        repetition: 0,
+        scenario: scenario.clone(),
+        failure_onsets_us: Vec::new(),
+        stack: Stack {
+            name: String::new(),
+            version: String::new(),
+            congestion: String::new(),
+            path_manager: String::new(),
+            scheduler: String::new(),
+        },
+        kernel: String::new(),
+        sysctls: BTreeMap::new(),
+        device: None,
+        skipped: Vec::new(),
+        timing: None,
+        peak_memory_bytes: None,
+    }
+}
