@@ -44,7 +44,9 @@ impl Core {
             return Err(format!("connection {connection} is over: {reason}"));
         }
         if !session.connection.is_multipath_negotiated() {
-            return Err(format!("connection {connection} has not negotiated multipath"));
+            return Err(format!(
+                "connection {connection} has not negotiated multipath"
+            ));
         }
         Ok(())
     }
@@ -77,7 +79,9 @@ impl Core {
         let instant = self.instant(now);
         let mut failed = Vec::new();
         for (index, session) in self.sessions.iter_mut().enumerate() {
-            let Some(server) = session.server else { continue };
+            let Some(server) = session.server else {
+                continue;
+            };
             for (path, slot) in session.paths.slots.iter_mut().enumerate() {
                 let Some(backup) = slot.wanted else { continue };
                 let network_path = four_tuple(server, slot.client);
@@ -157,7 +161,13 @@ impl Core {
         }
         self.changed = true;
         let detail = priority(backup);
-        self.event(now, EventKind::PriorityChanged, connection, Some(path), detail);
+        self.event(
+            now,
+            EventKind::PriorityChanged,
+            connection,
+            Some(path),
+            detail,
+        );
         Ok(())
     }
 }

@@ -2,7 +2,7 @@
 //! a driver hands in what arrived, asks for what to send, and for the time of the next timer.
 
 use super::channel::Channel;
-use super::controller::Congestion;
+use super::controller::{Congestion, UnknownCongestion};
 use super::identity::{Identity, IdentityError, SERVER_NAME};
 use super::path::{Paths, Slot};
 use super::settings;
@@ -61,6 +61,9 @@ pub enum QuicError {
     /// A scenario without paths.
     #[error("QUIC needs at least one path; the scenario lists none")]
     NoPath,
+    /// A congestion controller noq does not have.
+    #[error(transparent)]
+    Congestion(#[from] UnknownCongestion),
     /// A socket could not be made.
     #[error("no UDP socket at {address}: {source}")]
     Socket {
@@ -123,7 +126,8 @@ impl Core {
         now: Time,
     ) -> Result<Core, QuicError> {
         let mut core = Core::new(config, Side::Client, None)?;
-        let noq_config = settings::client(&core.config.identity, core.transport(), core.config.seed)?;
+        let noq_config =
+            settings::client(&core.config.identity, core.transport(), core.config.seed)?;
         let (handle, connection) = core
             .endpoint
             .connect(core.instant(now), noq_config, server, SERVER_NAME)
@@ -235,10 +239,7 @@ impl Core {
                 self.drive(now);
             }
             Some(DatagramEvent::NewConnection(incoming)) => {
-                match self
-                    .endpoint
-                    .accept(incoming, instant, &mut response, None)
-                {
+                match self.endpoint.accept(incoming, instant, &mut response, None) {
                     Ok((handle, connection)) => self.add_session(now, handle, connection, None),
                     Err(error) => {
                         if let Some(transmit) = error.response {
@@ -274,7 +275,12 @@ impl Core {
     pub fn poll_transmit(&mut self, now: Time) -> Option<Transmit<'_>> {
         if !std::mem::replace(&mut self.sending, true) {
             for session in &mut self.sessions {
-                for live in session.paths.slots.iter().filter_map(|s| s.current.as_ref()) {
+                for live in session
+                    .paths
+                    .slots
+                    .iter()
+                    .filter_map(|s| s.current.as_ref())
+                {
                     live.record.lock().begin_sending();
                 }
             }
@@ -379,7 +385,10 @@ impl Core {
     /// Why the client's connection could not be established, once that is certain.
     pub fn connect_failure(&self) -> Option<&str> {
         let session = self.sessions.first().filter(|s| !s.connected)?;
-        session.lost.as_deref().filter(|_| self.side == Side::Client)
+        session
+            .lost
+            .as_deref()
+            .filter(|_| self.side == Side::Client)
     }
 
     /// A channel the peer opened, each once (server).

@@ -56,7 +56,9 @@ impl Core {
         let state = &mut self.sessions[session];
         state.connected = true;
         let multipath = state.connection.is_multipath_negotiated();
-        let path = state.paths.learn(&state.connection, PathId::ZERO, is_client);
+        let path = state
+            .paths
+            .learn(&state.connection, PathId::ZERO, is_client);
         if let Some(index) = path
             && let Some(live) = &mut state.paths.slots[index.0].current
         {

@@ -12,20 +12,21 @@ mod action;
 mod channel;
 pub mod controller;
 pub mod core;
-pub mod identity;
 mod drive;
+pub mod identity;
 mod observe;
 mod path;
 mod settings;
+mod socket;
 pub mod udp;
 
-
-
+#[cfg(test)]
+mod tests;
 
 pub use self::controller::Congestion;
 pub use self::core::{Core, CoreConfig, PathAddress, QuicError, Transmit};
 pub use self::identity::Identity;
-
+pub use self::udp::{Client, ClientConfig, Server, ServerConfig};
 
 /// The version of noq-proto that Cargo.lock pins; a test compares the two.
 pub const NOQ_VERSION: &str = "1.4.0";

@@ -90,7 +90,9 @@ pub(super) fn server(
     transport: TransportConfig,
 ) -> Result<ServerConfig, QuicError> {
     let mut config = ServerConfig::with_crypto(Arc::new(identity.server()?));
-    config.transport_config(Arc::new(transport)).migration(false);
+    config
+        .transport_config(Arc::new(transport))
+        .migration(false);
     config.validation_token.sent(0);
     Ok(config)
 }
