@@ -61,6 +61,9 @@ pub const MANAGERS: &[Entry] = &[
     },
 ];
 
+/// The path manager of transports that use one path.
+pub const SINGLE: &str = "single";
+
 /// The entry called `name`.
 pub fn find(name: &str) -> Option<&'static Entry> {
     MANAGERS.iter().find(|e| e.name == name)

@@ -77,7 +77,7 @@ impl ClientHost<'_> {
                 return Ok(());
             }
             let mut ask = false;
-            while let Some(change) = self.changes.try_recv() {
+            for change in self.changes.take() {
                 views[change.path.0].up = change.up;
                 self.endpoint.path_changed(now, change.path, change.up);
                 ask = true;

@@ -1,5 +1,6 @@
 //! The list of transports.
 
+use super::kernel::{PathManagement, Protocol};
 use super::{Endpoint, LocalPath, kernel, quic};
 use crate::Clock;
 use model::{Name, Seed};
@@ -13,11 +14,16 @@ pub struct Entry {
     pub summary: &'static str,
     /// Whether it uses several paths, and so runs under each policy.
     pub multipath: bool,
+    /// Whether the kernel's own path manager serves the policies that need no brain.
+    pub kernel_paths: bool,
     /// Makes the client's end in the calling thread's network namespace.
-    pub connect: fn(&ClientSetup<'_>) -> Result<Box<dyn Endpoint>, String>,
+    pub connect: fn(&ClientSetup<'_>) -> Result<Box<dyn Endpoint>, SetupError>,
     /// Makes the server's end in the calling thread's network namespace.
-    pub listen: fn(&ServerSetup<'_>) -> Result<Box<dyn Endpoint>, String>,
+    pub listen: fn(&ServerSetup<'_>) -> Result<Box<dyn Endpoint>, SetupError>,
 }
+
+/// Why an end could not be set up; its words say what to do.
+pub type SetupError = Box<dyn std::error::Error + Send + Sync>;
 
 /// What a client needs to connect.
 pub struct ClientSetup<'a> {
@@ -58,34 +64,113 @@ pub struct ServerSetup<'a> {
 /// Every transport, sorted by name.
 pub const TRANSPORTS: &[Entry] = &[
     Entry {
-        name: "mptcp",
-        summary: "Multipath TCP of the Linux kernel",
-        multipath: true,
-        connect: kernel::connect_mptcp,
-        listen: kernel::listen_mptcp,
-    },
-    Entry {
         name: "mpquic",
         summary: "multipath QUIC of noq",
         multipath: true,
-        connect: quic::connect_mpquic,
-        listen: quic::listen_mpquic,
+        kernel_paths: false,
+        connect: |setup| noq_client(setup, true),
+        listen: |setup| noq_server(setup, true),
+    },
+    Entry {
+        name: "mptcp",
+        summary: "Multipath TCP of the Linux kernel",
+        multipath: true,
+        kernel_paths: true,
+        connect: |setup| kernel_client(setup, Protocol::Mptcp),
+        listen: |setup| kernel_server(setup, Protocol::Mptcp),
     },
     Entry {
         name: "quic",
         summary: "QUIC of noq on the first path",
         multipath: false,
-        connect: quic::connect_quic,
-        listen: quic::listen_quic,
+        kernel_paths: false,
+        connect: |setup| noq_client(setup, false),
+        listen: |setup| noq_server(setup, false),
     },
     Entry {
         name: "tcp",
         summary: "TCP of the Linux kernel on the first path",
         multipath: false,
-        connect: kernel::connect_tcp,
-        listen: kernel::listen_tcp,
+        kernel_paths: false,
+        connect: |setup| kernel_client(setup, Protocol::Tcp),
+        listen: |setup| kernel_server(setup, Protocol::Tcp),
     },
 ];
+
+impl Entry {
+    /// Whether a path manager of ours decides at run time under `policy`, and not the kernel's.
+    pub fn decides_at_run_time(&self, policy: &policy::list::Entry) -> bool {
+        self.multipath && !(self.kernel_paths && policy.kernel.is_some())
+    }
+}
+
+fn kernel_client(
+    setup: &ClientSetup<'_>,
+    protocol: Protocol,
+) -> Result<Box<dyn Endpoint>, SetupError> {
+    Ok(Box::new(kernel::Client::connect(kernel::ClientConfig {
+        protocol,
+        server: setup.server,
+        paths: setup.paths.to_vec(),
+        channels: setup.channels,
+        congestion: setup.congestion.map(str::to_owned),
+        management: match setup.policy.kernel {
+            Some(endpoints) => PathManagement::Kernel(endpoints),
+            None => PathManagement::Userspace,
+        },
+        clock: setup.clock,
+    })?))
+}
+
+fn kernel_server(
+    setup: &ServerSetup<'_>,
+    protocol: Protocol,
+) -> Result<Box<dyn Endpoint>, SetupError> {
+    Ok(Box::new(kernel::Server::listen(kernel::ServerConfig {
+        protocol,
+        address: setup.address,
+        paths: setup
+            .client_paths
+            .iter()
+            .map(|(name, address)| (*address, name.clone()))
+            .collect(),
+        congestion: setup.congestion.map(str::to_owned),
+        clock: setup.clock,
+    })?))
+}
+
+fn noq_client(setup: &ClientSetup<'_>, multipath: bool) -> Result<Box<dyn Endpoint>, SetupError> {
+    Ok(Box::new(quic::Client::connect(quic::ClientConfig {
+        multipath,
+        server: setup.server,
+        paths: setup.paths.to_vec(),
+        channels: setup.channels,
+        keep_alive: None,
+        congestion: setup.congestion.map(str::to_owned),
+        clock: setup.clock,
+        seed: setup.seed,
+        identity: setup.identity.clone(),
+    })?))
+}
+
+fn noq_server(setup: &ServerSetup<'_>, multipath: bool) -> Result<Box<dyn Endpoint>, SetupError> {
+    Ok(Box::new(quic::Server::listen(quic::ServerConfig {
+        multipath,
+        address: setup.address,
+        paths: setup
+            .client_paths
+            .iter()
+            .map(|(name, address)| quic::PathAddress {
+                name: name.clone(),
+                client: *address,
+            })
+            .collect(),
+        congestion: setup.congestion.map(str::to_owned),
+        clock: setup.clock,
+        seed: setup.seed,
+        identity: setup.identity.clone(),
+    })?))
+}
 
 /// The entry called `name`.
 pub fn find(name: &str) -> Option<&'static Entry> {

@@ -1,6 +1,7 @@
 //! Transports: kernel TCP and MPTCP, QUIC and multipath QUIC, behind one interface.
 
 pub mod kernel;
+pub mod list;
 pub mod quic;
 
 use model::manifest::Stack;

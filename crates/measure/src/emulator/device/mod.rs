@@ -28,7 +28,12 @@ impl DeviceKind {
     /// All of them, the preferred one first.
     pub const ALL: [DeviceKind; 2] = [DeviceKind::Tun, DeviceKind::PacketSocket];
 
-    /// The name in the manifest.
+    /// The kind called `name`.
+    pub fn find(name: &str) -> Option<DeviceKind> {
+        DeviceKind::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+
+    /// The name in the manifest and on the command line.
     pub fn name(self) -> &'static str {
         match self {
             DeviceKind::Tun => "tun",

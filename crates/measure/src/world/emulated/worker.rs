@@ -1,25 +1,30 @@
 //! One run, from its specification on standard input to its folder.
 
+use super::termination::{raise_on_termination, was_terminated};
 use crate::Clock;
+use crate::emulator::failure::FailureError;
 use crate::emulator::{
-    DeviceKind, Emulator, EmulatorError, FailureDriver, Ground, GroundError, NamespaceError,
-    StopFlag, enter_user_namespace,
+    DeviceKind, Emulator, EmulatorError, FailureDriver, Ground, GroundError, NamespaceError, NetNs,
+    PathChangeReceiver, Settings, StopFlag, enter_user_namespace, path_changes, sysctl,
 };
 use crate::host::{ClientHost, HostError, ServerHost};
-use crate::recording::{RecordError, Recorder};
+use crate::recording::{Log, RecordError, Recorder};
 use crate::transport::list::{ClientSetup, ServerSetup};
-use crate::transport::{self, quic};
+use crate::transport::{self, LocalPath, quic};
 use crate::world::plan::RunSpec;
 use model::manifest::{Stack, Status, Timing};
 use model::record::FORMAT_VERSION;
-use model::{Manifest, Name, PathIndex, Time};
-use network::topology::{self, Traces};
+use model::{Manifest, Name, Time};
+use network::topology::Traces;
 use network::trace::Trace;
+use nix::poll::{PollFd, PollFlags, PollTimeout};
 use serde::{Deserialize, Serialize};
 use std::io::Write;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
+use std::os::fd::AsFd;
 use std::sync::mpsc;
 use std::time::Duration;
+use traffic::pattern;
 
 /// The port servers listen on.
 const PORT: u16 = 443;
@@ -68,15 +73,18 @@ pub enum WorkError {
     /// The emulator failed.
     #[error(transparent)]
     Emulator(#[from] EmulatorError),
-    /// The links cannot be built.
+    /// The scenario's failures cannot be carried out.
     #[error(transparent)]
-    Topology(#[from] topology::TopologyError),
+    Failure(#[from] FailureError),
+    /// A transport cannot be set up.
+    #[error("{0}")]
+    Setup(transport::list::SetupError),
+    /// No event descriptor.
+    #[error("an event descriptor cannot be made: {0}; is the limit on open files too low?")]
+    Descriptor(std::io::Error),
     /// Anything about the specification.
     #[error("{0}")]
     Spec(String),
-    /// This machine lacks something the transport needs.
-    #[error("{0}")]
-    Impossible(String),
     /// The run was told to stop.
     #[error("interrupted after {0:.1} s")]
     Interrupted(f64),
@@ -86,11 +94,13 @@ impl WorkError {
     /// Whether this machine cannot do it at all, whatever the user changes in the scenario.
     pub fn is_impossible(&self) -> bool {
         match self {
-            WorkError::Namespace(_) | WorkError::Ground(_) | WorkError::Impossible(_) => true,
+            WorkError::Namespace(_) | WorkError::Ground(_) => true,
             WorkError::Record(_)
             | WorkError::Host(_)
             | WorkError::Emulator(_)
-            | WorkError::Topology(_)
+            | WorkError::Failure(_)
+            | WorkError::Setup(_)
+            | WorkError::Descriptor(_)
             | WorkError::Spec(_)
             | WorkError::Interrupted(_) => false,
         }
@@ -122,173 +132,232 @@ fn say(reports: &mut impl Write, report: &Report) {
 }
 
 fn run(spec: &RunSpec, reports: &mut impl Write) -> Result<Timing, WorkError> {
+    let scenario = &spec.scenario;
     let (transport, policy) = entries(spec)?;
-    let device = spec.device.as_deref().map(DeviceKind::find).transpose();
-    let device = device.map_err(WorkError::Spec)?;
+    let device = device(spec)?;
     let traces = parse_traces(spec)?;
-    let links = (0..spec.scenario.paths.len())
-        .map(|path| topology::build(&spec.scenario, PathIndex(path), spec.seed, &traces))
-        .collect::<Result<Vec<_>, _>>()?;
 
     enter_user_namespace()?;
     // Once more: a change of credentials may have cleared it.
     die_with_parent();
-    let stop = StopFlag::new().map_err(|e| WorkError::Impossible(format!("eventfd: {e}")))?;
-    stop.raise_on_termination();
-    let names: Vec<Name> = spec.scenario.paths.iter().map(|p| p.name.clone()).collect();
-    let kinds: Vec<_> = spec
-        .scenario
+    let stop = StopFlag::new().map_err(WorkError::Descriptor)?;
+    raise_on_termination(&stop);
+    let names: Vec<Name> = scenario.paths.iter().map(|p| p.name.clone()).collect();
+    let kinds: Vec<_> = scenario
         .paths
         .iter()
         .map(|p| (p.name.clone(), p.kind))
         .collect();
     let ground = Ground::make(&kinds, device)?;
-    let mut manifest = manifest(spec, &ground);
+    let failures = FailureDriver::new(scenario, spec.seed, &ground)?;
+    let mut manifest = manifest(spec, &ground)?;
     let recorder = Recorder::create(&spec.folder, &manifest, &names)?;
     let log = recorder.log();
-    let identity = quic::Identity::generate().map_err(WorkError::Spec)?;
-    let server = SocketAddr::new(ground.server_address, PORT);
-    let client_paths: Vec<(Name, IpAddr)> = ground
-        .local_paths
-        .iter()
-        .map(|p| (p.name.clone(), p.address))
-        .collect();
 
     let clock = Clock::start();
-    let end = Time::ZERO + spec.scenario.duration.get();
-    let (changes, changes_receiver) = mpsc::channel();
-    let changed = StopFlag::new().map_err(|e| WorkError::Impossible(format!("eventfd: {e}")))?;
-    let emulator_stop =
-        StopFlag::new().map_err(|e| WorkError::Impossible(format!("eventfd: {e}")))?;
+    let settings = Settings {
+        bound: Duration::from_nanos(spec.lateness_bound_ns),
+        ..Settings::default()
+    };
+    let Ground {
+        client,
+        server,
+        local_paths,
+        server_address,
+        devices,
+        ..
+    } = ground;
     let emulator = Emulator::new(
-        &ground,
-        &names,
-        links,
+        scenario,
+        spec.seed,
+        &traces,
+        devices,
         clock,
-        log.clone(),
-        Duration::from_nanos(spec.lateness_bound_ns),
+        Some(log.clone()),
+        settings,
     )?;
+    let cast = Cast {
+        spec,
+        transport,
+        policy,
+        clock,
+        log,
+        stop,
+        client,
+        server,
+        local_paths,
+        address: SocketAddr::new(server_address, PORT),
+        identity: quic::Identity::generate().map_err(|e| WorkError::Setup(e.into()))?,
+    };
+    let outcome = play(&cast, emulator, failures, reports);
 
-    let congestion = spec.scenario.congestion.as_deref();
-    let (stack_sender, stack_receiver) = mpsc::channel::<Stack>();
-    let (ready_sender, ready) = mpsc::channel::<()>();
-    let outcome = std::thread::scope(|scope| {
-        let emulation = scope.spawn(|| emulator.run(&emulator_stop));
-        let failures = scope.spawn(|| {
-            FailureDriver {
-                scenario: &spec.scenario,
-                seed: spec.seed,
-                ground: &ground,
-                clock,
-                log: log.clone(),
-                changes,
-                wake: &changed,
-            }
-            .run(&stop)
-        });
-        let serving = scope.spawn(|| -> Result<(), WorkError> {
-            let hosted = (|| {
-                enter(&ground.server)?;
-                let endpoint = (transport.listen)(&ServerSetup {
-                    clock,
-                    seed: spec.seed,
-                    address: server,
-                    client_paths: &client_paths,
-                    congestion,
-                    identity: &identity,
-                })
-                .map_err(WorkError::Impossible)?;
-                let _ = ready_sender.send(());
-                let host = ServerHost {
-                    clock,
-                    log: log.clone(),
-                    stop: &stop,
-                    endpoint,
-                };
-                Ok(host.run()?)
-            })();
-            stop.raise();
-            hosted
-        });
-        let walking = scope.spawn(|| -> Result<(), WorkError> {
-            let hosted = (|| {
-                enter(&ground.client)?;
-                if ready.recv().is_err() {
-                    return Ok(()); // the server says why
-                }
-                let endpoint = (transport.connect)(&ClientSetup {
-                    clock,
-                    seed: spec.seed,
-                    server,
-                    paths: &ground.local_paths,
-                    channels: spec.scenario.traffic.channels(),
-                    congestion,
-                    policy,
-                    identity: &identity,
-                })
-                .map_err(WorkError::Impossible)?;
-                let _ = stack_sender.send(endpoint.stack());
-                let at_run_time = transport.multipath && !endpoint.manages_paths();
-                let host = ClientHost {
-                    clock,
-                    log: log.clone(),
-                    stop: &stop,
-                    end,
-                    paths: &ground.local_paths,
-                    changes: changes_receiver,
-                    changed: &changed,
-                    endpoint,
-                    half: traffic::pattern::client(&spec.scenario.traffic),
-                    manager: at_run_time.then(|| (policy.make)()),
-                };
-                Ok(host.run()?)
-            })();
-            stop.raise();
-            hosted
-        });
-        while !stop.wait(Duration::from_secs(1)) {
-            let seconds = clock.now().as_secs_f64();
-            say(reports, &Report::At { seconds });
-        }
-        let walked = joined(walking.join(), "client");
-        let served = joined(serving.join(), "server");
-        let failed = joined(failures.join(), "failures").map_err(WorkError::Ground);
-        stop.wait(LINGER);
-        emulator_stop.raise();
-        let timing = joined(emulation.join(), "emulator");
-        walked.and(served).and(failed)?;
-        if stop.was_terminated() {
-            return Err(WorkError::Interrupted(clock.now().as_secs_f64()));
-        }
-        Ok(timing?)
-    });
-
-    if let Ok(stack) = stack_receiver.try_recv() {
-        manifest.stack = stack;
-    }
     manifest.peak_memory_bytes = peak_memory();
-    match &outcome {
-        Ok(timing) => {
-            manifest.status = Status::Complete;
-            manifest.timing = Some(*timing);
-        }
-        Err(WorkError::Interrupted(_)) => manifest.error = outcome.as_ref().err().map(|e| e.to_string()),
-        Err(error) => {
+    let outcome = outcome.map(|(timing, stack)| {
+        manifest.status = Status::Complete;
+        manifest.timing = Some(timing);
+        manifest.stack = stack;
+        timing
+    });
+    if let Err(error) = &outcome {
+        manifest.error = Some(error.to_string());
+        if !matches!(error, WorkError::Interrupted(_)) {
             manifest.status = Status::Failed;
-            manifest.error = Some(error.to_string());
         }
     }
+    drop(cast); // its log: the recorder ends when the last one is gone
     recorder.finish(&manifest)?;
     outcome
 }
 
-/// A thread's result; a panic is a bug and goes on as one.
-fn joined<T>(result: std::thread::Result<T>, _what: &str) -> T {
-    result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+/// What the threads of a run share.
+struct Cast<'w> {
+    spec: &'w RunSpec,
+    transport: &'static transport::list::Entry,
+    policy: &'static policy::list::Entry,
+    clock: Clock,
+    log: Log,
+    stop: StopFlag,
+    client: NetNs,
+    server: NetNs,
+    local_paths: Vec<LocalPath>,
+    address: SocketAddr,
+    identity: quic::Identity,
 }
 
-fn enter(namespace: &crate::emulator::NetNs) -> Result<(), WorkError> {
-    Ok(namespace.enter()?)
+/// Runs emulator, failures, server and client until the client's application is done.
+fn play(
+    cast: &Cast<'_>,
+    emulator: Emulator,
+    failures: FailureDriver,
+    reports: &mut impl Write,
+) -> Result<(Timing, Stack), WorkError> {
+    let Cast {
+        clock, log, stop, ..
+    } = cast;
+    let emulator_stop = StopFlag::new().map_err(WorkError::Descriptor)?;
+    let (changes, changed) = path_changes().map_err(WorkError::Descriptor)?;
+    let (listening, ready) = mpsc::channel();
+    std::thread::scope(|scope| {
+        let emulation = scope.spawn(|| emulator.run(&emulator_stop));
+        let failing = scope.spawn(|| {
+            let result = failures.run(*clock, Some(log), &changes, stop);
+            if result.is_err() {
+                stop.stop();
+            }
+            result
+        });
+        let serving = scope.spawn(|| {
+            let result = cast.serve(listening);
+            stop.stop();
+            result
+        });
+        let walking = scope.spawn(|| {
+            let result = cast.walk(ready, changed);
+            stop.stop();
+            result
+        });
+        while !wait_for(stop, Duration::from_secs(1)) {
+            let seconds = clock.now().as_secs_f64();
+            say(reports, &Report::At { seconds });
+        }
+        let (walked, served) = (joined(walking.join()), joined(serving.join()));
+        let failed = joined(failing.join());
+        wait_for(&emulator_stop, LINGER);
+        emulator_stop.stop();
+        let timing = joined(emulation.join());
+        // The server's reason first: without it the client has none of its own.
+        served?;
+        let stack = walked?;
+        failed?;
+        if was_terminated() {
+            return Err(WorkError::Interrupted(clock.now().as_secs_f64()));
+        }
+        let stack = stack.ok_or(WorkError::Interrupted(clock.now().as_secs_f64()))?;
+        Ok((timing?, stack))
+    })
+}
+
+impl Cast<'_> {
+    /// The server's thread.
+    fn serve(&self, listening: mpsc::Sender<()>) -> Result<(), WorkError> {
+        self.server.enter()?;
+        let client_paths: Vec<_> = self
+            .local_paths
+            .iter()
+            .map(|p| (p.name.clone(), p.address))
+            .collect();
+        let endpoint = (self.transport.listen)(&ServerSetup {
+            clock: self.clock,
+            seed: self.spec.seed,
+            address: self.address,
+            client_paths: &client_paths,
+            congestion: self.spec.scenario.congestion.as_deref(),
+            identity: &self.identity,
+        })
+        .map_err(WorkError::Setup)?;
+        // A client that is gone already says why.
+        let _ = listening.send(());
+        let host = ServerHost {
+            clock: self.clock,
+            log: self.log.clone(),
+            stop: &self.stop,
+            endpoint,
+        };
+        Ok(host.run()?)
+    }
+
+    /// The client's thread; `None` when the server never listened.
+    fn walk(
+        &self,
+        ready: mpsc::Receiver<()>,
+        changes: PathChangeReceiver,
+    ) -> Result<Option<Stack>, WorkError> {
+        self.client.enter()?;
+        if ready.recv().is_err() {
+            return Ok(None);
+        }
+        let scenario = &self.spec.scenario;
+        let endpoint = (self.transport.connect)(&ClientSetup {
+            clock: self.clock,
+            seed: self.spec.seed,
+            server: self.address,
+            paths: &self.local_paths,
+            channels: scenario.traffic.channels(),
+            congestion: scenario.congestion.as_deref(),
+            policy: self.policy,
+            identity: &self.identity,
+        })
+        .map_err(WorkError::Setup)?;
+        let stack = endpoint.stack();
+        let decides = self.transport.decides_at_run_time(self.policy);
+        let host = ClientHost {
+            clock: self.clock,
+            log: self.log.clone(),
+            stop: &self.stop,
+            end: Time::ZERO + scenario.duration.get(),
+            paths: &self.local_paths,
+            changes,
+            endpoint,
+            traffic: &scenario.traffic,
+            half: pattern::client(&scenario.traffic),
+            manager: decides.then(|| (self.policy.make)()),
+        };
+        host.run()?;
+        Ok(Some(stack))
+    }
+}
+
+/// Waits for the flag, at most `limit`; whether it is raised.
+fn wait_for(flag: &StopFlag, limit: Duration) -> bool {
+    let mut poll = [PollFd::new(flag.as_fd(), PollFlags::POLLIN)];
+    let timeout = PollTimeout::try_from(limit).unwrap_or(PollTimeout::MAX);
+    // An interrupted wait is a short one.
+    matches!(nix::poll::poll(&mut poll, timeout), Ok(1))
+}
+
+/// A thread's result; a panic is a bug and goes on as one.
+fn joined<T>(result: std::thread::Result<T>) -> T {
+    result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
 fn entries(
@@ -301,6 +370,16 @@ fn entries(
     Ok((transport, policy))
 }
 
+fn device(spec: &RunSpec) -> Result<Option<DeviceKind>, WorkError> {
+    let Some(name) = &spec.device else {
+        return Ok(None);
+    };
+    match DeviceKind::find(name) {
+        Some(kind) => Ok(Some(kind)),
+        None => Err(WorkError::Spec(format!("no device is called `{name}`"))),
+    }
+}
+
 fn parse_traces(spec: &RunSpec) -> Result<Traces, WorkError> {
     spec.traces
         .iter()
@@ -311,9 +390,8 @@ fn parse_traces(spec: &RunSpec) -> Result<Traces, WorkError> {
         .collect()
 }
 
-fn manifest(spec: &RunSpec, ground: &Ground) -> Manifest {
-    let (kernel, sysctls) = ground.describe();
-    Manifest {
+fn manifest(spec: &RunSpec, ground: &Ground) -> Result<Manifest, WorkError> {
+    Ok(Manifest {
         format_version: FORMAT_VERSION,
         walkabout_version: env!("CARGO_PKG_VERSION").to_owned(),
         status: Status::Incomplete,
@@ -336,13 +414,23 @@ fn manifest(spec: &RunSpec, ground: &Ground) -> Manifest {
             path_manager: String::new(),
             scheduler: String::new(),
         },
-        kernel,
-        sysctls,
-        device: Some(ground.device().name().to_owned()),
+        kernel: kernel(),
+        sysctls: sysctl::recorded(&ground.client)?,
+        device: Some(ground.kind.name().to_owned()),
         skipped: Vec::new(),
         timing: None,
         peak_memory_bytes: None,
-    }
+    })
+}
+
+/// Kernel name, release and machine.
+fn kernel() -> String {
+    let Ok(name) = nix::sys::utsname::uname() else {
+        return "unknown".to_owned();
+    };
+    [name.sysname(), name.release(), name.machine()]
+        .map(|part| part.to_string_lossy())
+        .join(" ")
 }
 
 /// The process's highest resident memory so far.
