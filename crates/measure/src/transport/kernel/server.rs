@@ -1,0 +1,190 @@
+//! The server's end: accepts every connection and leaves path management to the kernel.
+
+use super::channel::{Channel, Phase};
+use super::connections::Connections;
+use super::paths::LIMITS;
+use super::{ListenError, Protocol, ServerConfig, SetupError, socket, stack, sysctl};
+use crate::netlink::mptcp::Control;
+use crate::transport::Endpoint;
+use model::manifest::Stack;
+use model::record::{Event, EventKind, Sample};
+use model::{PathIndex, Side, Time};
+use policy::{Action, ConnectionView};
+use std::collections::VecDeque;
+use std::io::{self, ErrorKind};
+use std::net::{SocketAddr, TcpListener};
+use std::os::fd::{AsRawFd, RawFd};
+use traffic::Channels;
+
+/// A server over the kernel's TCP or MPTCP.
+pub struct Server {
+    connections: Connections,
+    config: ServerConfig,
+    listener: TcpListener,
+    accepted: VecDeque<usize>,
+    congestion: String,
+}
+
+impl Server {
+    /// Sets up the calling thread's network namespace (for MPTCP: the kernel's own path manager
+    /// with its highest limits) and listens.
+    pub fn listen(config: ServerConfig) -> Result<Server, ListenError> {
+        let mptcp = config.protocol == Protocol::Mptcp;
+        if mptcp {
+            prepare_namespace()?;
+        }
+        let wanted = config.congestion.as_deref();
+        let listener = socket::serve(config.protocol, config.address, wanted)?;
+        let congestion = socket::congestion(listener.as_raw_fd()).map_err(|source| {
+            let option = "TCP_CONGESTION";
+            SetupError::Option { option, source }
+        })?;
+        let paths = config.paths.clone();
+        Ok(Server {
+            connections: Connections::new(Side::Server, config.clock, paths, mptcp),
+            config,
+            listener,
+            accepted: VecDeque::new(),
+            congestion,
+        })
+    }
+
+    /// Where it listens.
+    pub fn local_address(&self) -> io::Result<SocketAddr> {
+        self.listener.local_addr()
+    }
+
+    fn accept(&mut self, now: Time) -> io::Result<()> {
+        loop {
+            let (stream, peer) = match self.listener.accept() {
+                Ok(accepted) => accepted,
+                Err(error) => match error.kind() {
+                    ErrorKind::WouldBlock => return Ok(()),
+                    // The client gave up in between: accept(2).
+                    ErrorKind::Interrupted | ErrorKind::ConnectionAborted => continue,
+                    _ => return Err(error),
+                },
+            };
+            let wanted = self.config.congestion.as_deref();
+            socket::prepare(stream.as_raw_fd(), wanted)
+                .map_err(|e| io::Error::other(e.to_string()))?;
+            let channel = Channel::new(stream, Phase::Open, peer)?;
+            let index = self.connections.channels.len();
+            let plain = self.config.protocol == Protocol::Mptcp && !channel.mptcp;
+            let detail = format!("from {peer}");
+            self.connections.channels.push(channel);
+            self.connections
+                .event(now, EventKind::Connected, Some(index), None, detail);
+            if plain {
+                let detail = "the client came with plain TCP";
+                self.connections
+                    .event(now, EventKind::Fallback, Some(index), None, detail);
+            }
+            self.connections.observe(now, index);
+            self.accepted.push_back(index);
+        }
+    }
+}
+
+/// MPTCP on, the kernel's own path manager, its highest limits. Where that is refused and the
+/// namespace allows joins already, as on a server that someone else set up, it is left as it is.
+fn prepare_namespace() -> Result<(), SetupError> {
+    sysctl::set("net.mptcp.enabled", "1")?;
+    sysctl::set_path_manager(false)?;
+    let refused = |source| SetupError::PathManager {
+        what: "setting the limits",
+        source,
+    };
+    let mut control = Control::open().map_err(refused)?;
+    match control.set_limits(LIMITS) {
+        Err(error) if !control.limits().is_ok_and(|l| l.subflows > 0) => Err(refused(error)),
+        _ => Ok(()),
+    }
+}
+
+impl Channels for Server {
+    fn write(&mut self, channel: usize, data: &[u8]) {
+        if let Some(channel) = self.connections.channels.get_mut(channel) {
+            channel.write(data);
+        }
+    }
+
+    fn queued(&self, channel: usize) -> usize {
+        let channel = self.connections.channels.get(channel);
+        channel.map_or(0, Channel::queued)
+    }
+
+    fn read(&mut self, channel: usize, buffer: &mut [u8]) -> usize {
+        self.connections.read(channel, buffer)
+    }
+
+    fn is_open(&self, channel: usize) -> bool {
+        let channel = self.connections.channels.get(channel);
+        channel.is_some_and(|c| c.phase != Phase::Closed)
+    }
+}
+
+impl Endpoint for Server {
+    fn wait_for(&self, fds: &mut Vec<(RawFd, bool)>) {
+        fds.push((self.listener.as_raw_fd(), false));
+        self.connections.wait_for(fds);
+    }
+
+    fn poll_at(&self) -> Option<Time> {
+        None
+    }
+
+    fn poll(&mut self, now: Time) -> io::Result<()> {
+        self.accept(now)?;
+        self.connections.flush(now);
+        self.connections.drain_notifications(now);
+        Ok(())
+    }
+
+    fn flush(&mut self, now: Time) -> io::Result<()> {
+        self.connections.flush(now);
+        Ok(())
+    }
+
+    fn is_connected(&self) -> bool {
+        true
+    }
+
+    fn accepted(&mut self) -> Option<usize> {
+        self.accepted.pop_front()
+    }
+
+    fn view(&mut self, now: Time) -> Vec<ConnectionView> {
+        self.connections.view(now)
+    }
+
+    fn apply(&mut self, _now: Time, _action: &Action) -> Result<(), String> {
+        Err("the server leaves paths to the client and the kernel".to_owned())
+    }
+
+    fn sample(&mut self, now: Time, samples: &mut Vec<Sample>) {
+        self.connections.sample(now, samples);
+    }
+
+    fn events(&mut self, events: &mut Vec<Event>) {
+        events.append(&mut self.connections.events);
+    }
+
+    fn path_changed(&mut self, _now: Time, _path: PathIndex, _up: bool) {}
+
+    fn take_changed(&mut self) -> bool {
+        std::mem::take(&mut self.connections.changed)
+    }
+
+    fn stack(&self) -> Stack {
+        let manager = match self.config.protocol {
+            Protocol::Tcp => "none",
+            Protocol::Mptcp => "kernel",
+        };
+        stack(self.congestion.clone(), manager)
+    }
+
+    fn close(&mut self, now: Time) {
+        self.connections.close(now);
+    }
+}
