@@ -81,11 +81,11 @@ fn word(run: &RunFolder, definition: Definition) -> Option<Value> {
     if run.paths(PathKind::Wifi).is_empty() || run.paths(PathKind::Cellular).is_empty() {
         return None;
     }
-    Some(Value::Word(of(run, definition).name().to_owned()))
+    Some(Value::Word(first_use(run, definition).name().to_owned()))
 }
 
 /// Why cellular was first used in `run`.
-pub fn of(run: &RunFolder, definition: Definition) -> Cause {
+pub fn first_use(run: &RunFolder, definition: Definition) -> Cause {
     let Some(data_ns) = first_cellular_data_ns(run) else {
         return Cause::None;
     };

@@ -14,7 +14,9 @@ pub mod quantile;
 mod timing;
 mod unanswered;
 
-pub use cause::{Cause, Definition};
+pub use cause::{Cause, Definition, first_use};
+pub use delay::delays;
+pub use handover::first_cellular_data_ns;
 pub use quantile::Observed;
 
 use crate::folder::RunFolder;

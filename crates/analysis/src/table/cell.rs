@@ -69,13 +69,10 @@ impl Cell {
                 runs: counted,
             } => {
                 let middle = bounded(*median, unit);
-                let text = match counted {
-                    0 | 1 => middle,
-                    _ => format!(
-                        "{middle} ({}..{})",
-                        bounded(*min, unit),
-                        bounded(*max, unit)
-                    ),
+                let (least, most) = (bounded(*min, unit), bounded(*max, unit));
+                let text = match least == most {
+                    true => middle,
+                    false => format!("{middle} ({least}..{most})"),
                 };
                 (text, *counted)
             }
