@@ -47,18 +47,23 @@ impl Written {
 
     /// The reader's view of it: the table on standard output, the places on standard error.
     pub fn print(&self, folder: &Path) {
-        let cells = self.table.format();
+        let text = self.table.text();
         let mut table = comfy_table::Table::new();
         table
             .load_preset(presets::UTF8_HORIZONTAL_ONLY)
             .set_content_arrangement(comfy_table::ContentArrangement::Dynamic)
-            .set_header(cells.header);
-        for row in cells.rows {
+            .set_header(&text.head);
+        for row in &text.rows {
             table.add_row(row);
         }
+        for (column, is_number) in text.is_number.iter().enumerate() {
+            if let Some(column) = table.column_mut(column).filter(|_| *is_number) {
+                column.set_cell_alignment(comfy_table::CellAlignment::Right);
+            }
+        }
         println!("{table}");
-        for note in cells.notes {
-            println!("{note}");
+        for (number, note) in (1..).zip(&text.notes) {
+            println!("[{number}] {note}");
         }
         eprintln!("runs    {}", folder.display());
         eprintln!("report  {}", self.report.display());

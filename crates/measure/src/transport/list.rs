@@ -1,6 +1,7 @@
 //! The list of transports.
 
 use super::kernel::{PathManagement, Protocol};
+use super::quic::udp;
 use super::{Endpoint, LocalPath, kernel, quic};
 use crate::Clock;
 use model::{Name, Seed};
@@ -140,12 +141,11 @@ fn kernel_server(
 }
 
 fn noq_client(setup: &ClientSetup<'_>, multipath: bool) -> Result<Box<dyn Endpoint>, SetupError> {
-    Ok(Box::new(quic::Client::connect(quic::ClientConfig {
+    Ok(Box::new(udp::Client::connect(udp::ClientConfig {
         multipath,
         server: setup.server,
         paths: setup.paths.to_vec(),
         channels: setup.channels,
-        keep_alive: None,
         congestion: setup.congestion.map(str::to_owned),
         clock: setup.clock,
         seed: setup.seed,
@@ -154,7 +154,7 @@ fn noq_client(setup: &ClientSetup<'_>, multipath: bool) -> Result<Box<dyn Endpoi
 }
 
 fn noq_server(setup: &ServerSetup<'_>, multipath: bool) -> Result<Box<dyn Endpoint>, SetupError> {
-    Ok(Box::new(quic::Server::listen(quic::ServerConfig {
+    Ok(Box::new(udp::Server::listen(udp::ServerConfig {
         multipath,
         address: setup.address,
         paths: setup

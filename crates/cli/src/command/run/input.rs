@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use measure::transport::list::TRANSPORTS;
-use model::Scenario;
+use model::{Scenario, spelling};
 use model::scenario::{Document, Traffic, builtin};
 use policy::list::MANAGERS;
 use std::collections::BTreeMap;
@@ -69,14 +69,19 @@ fn policies() -> Vec<&'static str> {
     MANAGERS.iter().map(|e| e.name).collect()
 }
 
-fn known(what: &str, given: &[String], names: &[&str]) -> Result<(), Failure> {
-    match given.iter().find(|name| !names.contains(&name.as_str())) {
-        None => Ok(()),
-        Some(name) => Err(Failure::usage(format!(
-            "no {what} is called `{name}`; there are {}",
-            names.join(", ")
-        ))),
-    }
+/// Fails at the first name that is not among `names`.
+pub fn known(what: &str, given: &[String], names: &[&str]) -> Result<(), Failure> {
+    let Some(name) = given.iter().find(|name| !names.contains(&name.as_str())) else {
+        return Ok(());
+    };
+    let meant = match spelling::nearest(name, names.iter().copied()) {
+        Some(near) => format!("; did you mean `{near}`?"),
+        None => String::new(),
+    };
+    Err(Failure::usage(format!(
+        "no {what} is called `{name}`; there are {}{meant}",
+        names.join(", ")
+    )))
 }
 
 fn pattern(name: &str) -> Result<Traffic, Failure> {

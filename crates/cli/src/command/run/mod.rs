@@ -7,6 +7,7 @@ use super::report;
 use crate::failure::Failure;
 use crate::interrupt;
 use input::Input;
+use measure::emulator::DeviceKind;
 use measure::world::emulated::{Crew, Progress};
 use measure::world::plan::{self, Choice, RunSpec};
 use progress::Bar;
@@ -58,7 +59,8 @@ impl Run {
         let input = Input::read(&self.scenario, self.traffic.as_deref())?;
         input.check_names(&self.transports, &self.policies)?;
         if let Some(device) = &self.device {
-            measure::emulator::DeviceKind::find(device).map_err(Failure::usage)?;
+            let kinds = DeviceKind::ALL.map(DeviceKind::name);
+            input::known("device", std::slice::from_ref(device), &kinds)?;
         }
         let out = self.out.clone().unwrap_or_else(|| {
             let stamp = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ");
