@@ -1,7 +1,7 @@
 //! The client's end: connects from the first path, and carries out what a path manager asks.
 
 use super::channel::{Channel, Phase};
-use super::connections::Connections;
+use super::connections::{Connections, PathKey};
 use super::paths::Paths;
 use super::{ClientConfig, ConnectError, Protocol, SetupError, socket, stack};
 use crate::transport::Endpoint;
@@ -44,8 +44,12 @@ impl Client {
             }
             false => None,
         };
-        let names = config.paths.iter().map(|p| (p.address, p.name.clone()));
-        let mut connections = Connections::new(Side::Client, config.clock, names.collect(), mptcp);
+        let keys = config.paths.iter().map(|p| PathKey {
+            client: p.address,
+            interface: p.interface,
+            name: p.name.clone(),
+        });
+        let mut connections = Connections::new(Side::Client, config.clock, keys.collect(), mptcp);
         let mut congestion = String::new();
         let wanted = config.congestion.as_deref();
         for _ in 0..config.channels {

@@ -12,15 +12,43 @@ use model::{Name, PathIndex, Side, Time};
 use policy::{ConnectionView, PathState};
 use std::collections::BTreeMap;
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::RawFd;
+
+/// How a path is recognised, and what it is called.
+#[derive(Clone, Debug)]
+pub struct PathKey {
+    /// The client's address on it.
+    pub client: IpAddr,
+    /// This end's interface, 0 for any.
+    pub interface: u32,
+    /// Its name.
+    pub name: Name,
+}
+
+/// A subflow that was seen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Known {
+    state: PathState,
+    /// Both ends: another subflow on the same path is another one.
+    ends: (SocketAddr, SocketAddr),
+}
+
+impl Known {
+    fn of(observed: &Observed) -> Known {
+        Known {
+            state: observed.state,
+            ends: (observed.subflow.local, observed.subflow.remote),
+        }
+    }
+}
 
 /// The connections of one end.
 pub struct Connections {
     side: Side,
     pub clock: Clock,
     /// The client's address on each path, which tells the subflows apart at both ends.
-    paths: Vec<(IpAddr, Name)>,
+    paths: Vec<PathKey>,
     pub channels: Vec<Channel>,
     pub events: Vec<Event>,
     /// Whether the path manager should be asked.
@@ -28,7 +56,7 @@ pub struct Connections {
     diagnosis: Option<Diagnosis>,
     notifications: Option<Events>,
     /// The subflows seen last, by channel and path.
-    known: BTreeMap<(usize, PathIndex), PathState>,
+    known: BTreeMap<(usize, PathIndex), Known>,
     /// Paths that have carried data, by channel.
     used: Vec<(usize, PathIndex)>,
     /// Why a subflow closed, told before it is seen to be gone.
@@ -40,7 +68,7 @@ pub struct Connections {
 impl Connections {
     /// No connections yet. Without privileges there are no notifications: what happens to
     /// subflows is then noticed when they are looked at.
-    pub fn new(side: Side, clock: Clock, paths: Vec<(IpAddr, Name)>, mptcp: bool) -> Connections {
+    pub fn new(side: Side, clock: Clock, paths: Vec<PathKey>, mptcp: bool) -> Connections {
         Connections {
             side,
             clock,
@@ -69,7 +97,9 @@ impl Connections {
         let mut event = Event::new(now, kind, detail);
         event.side = Some(self.side);
         event.connection = channel.map(|c| c as u64);
-        event.path = path.and_then(|p| self.paths.get(p.0)).map(|p| p.1.clone());
+        event.path = path
+            .and_then(|p| self.paths.get(p.0))
+            .map(|p| p.name.clone());
         self.events.push(event);
     }
 
@@ -197,7 +227,7 @@ impl Connections {
     /// The path of a client's address.
     fn path_of(&self, client: IpAddr) -> Option<PathIndex> {
         let client = client.to_canonical();
-        let index = self.paths.iter().position(|(ip, _)| *ip == client)?;
+        let index = self.paths.iter().position(|p| p.client == client)?;
         Some(PathIndex(index))
     }
 
@@ -210,7 +240,7 @@ impl Connections {
 
     /// Whether a subflow is on its way to be usable, which no notification tells.
     pub fn is_opening(&self) -> bool {
-        self.known.values().any(|s| *s == PathState::Opening)
+        self.known.values().any(|k| k.state == PathState::Opening)
     }
 
     /// Looks at a channel; `None` when it is over or the kernel does not tell.
@@ -253,12 +283,17 @@ impl Connections {
                 Side::Client => subflow.local,
                 Side::Server => subflow.remote,
             };
+            let Some(path) = self.path_of(client.ip()) else {
+                continue;
+            };
+            let interface = self.paths[path.0].interface;
             let role = match (&mptcp, &mut self.diagnosis) {
-                (Some(_), Some(diagnosis)) => diagnosis.role(subflow.local, subflow.remote),
+                (Some(_), Some(diagnosis)) => {
+                    diagnosis.role(subflow.local, subflow.remote, interface)
+                }
                 _ => None,
             };
-            let state = observe::state(&subflow.tcp, role.as_ref());
-            if let (Some(path), Some(state)) = (self.path_of(client.ip()), state) {
+            if let Some(state) = observe::state(&subflow.tcp, role.as_ref()) {
                 observed.push(Observed {
                     path,
                     state,
@@ -293,30 +328,26 @@ impl Connections {
 
     /// Compares a channel's subflows with what was seen before and logs what changed.
     fn see(&mut self, now: Time, channel: usize, subflows: &[Observed]) {
-        let before: Vec<PathIndex> = self
+        let of_channel = (channel, PathIndex(0))..(channel + 1, PathIndex(0));
+        let before: Vec<(PathIndex, Known)> = self
             .known
-            .range((channel, PathIndex(0))..(channel + 1, PathIndex(0)))
-            .map(|((_, path), _)| *path)
+            .range(of_channel)
+            .map(|((_, path), known)| (*path, *known))
             .collect();
-        for path in before {
-            if subflows.iter().any(|s| s.path == path) {
+        for (path, old) in before {
+            if subflows.iter().any(|s| Known::of(s).ends == old.ends) {
                 continue;
             }
             self.known.remove(&(channel, path));
             let reason = self.reasons.remove(&(channel, path)).unwrap_or_default();
-            self.event(
-                now,
-                EventKind::PathClosed,
-                Some(channel),
-                Some(path),
-                reason,
-            );
+            let kind = EventKind::PathClosed;
+            self.event(now, kind, Some(channel), Some(path), reason);
             self.changed = true;
         }
         for subflow in subflows {
             let key = (channel, subflow.path);
-            let old = self.known.insert(key, subflow.state);
-            if old != Some(subflow.state) {
+            let old = self.known.insert(key, Known::of(subflow));
+            if old != Some(Known::of(subflow)) {
                 self.changed = true;
                 if subflow.state == PathState::Established {
                     let detail = describe(subflow);
@@ -363,7 +394,7 @@ impl Connections {
             let row = observe::connection_row(now, side, channel, state, &observation);
             samples.push(row);
             for subflow in &observation.subflows {
-                let name = self.paths[subflow.path.0].1.clone();
+                let name = self.paths[subflow.path.0].name.clone();
                 let row = observe::subflow_row(now, side, channel, name, subflow);
                 samples.push(row);
             }

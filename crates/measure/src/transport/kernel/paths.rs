@@ -82,7 +82,9 @@ impl Paths {
             PathManagement::Userspace | PathManagement::Kernel(KernelManaged::Single) => {
                 return None;
             }
-            PathManagement::Kernel(KernelManaged::Fullmesh) => flag::SUBFLOW | flag::FULLMESH,
+            // Not flag::FULLMESH: it adds nothing against a server with one address, and an
+            // endpoint that comes back while its old subflow still closes gets none with it.
+            PathManagement::Kernel(KernelManaged::Fullmesh) => flag::SUBFLOW,
             PathManagement::Kernel(KernelManaged::Backup) => match local.kind {
                 PathKind::Cellular => flag::SUBFLOW | flag::BACKUP,
                 PathKind::Wifi | PathKind::Ethernet => flag::SUBFLOW,
@@ -225,9 +227,12 @@ impl Paths {
         let id = subflow.role.map(|r| r.local_id).or(known).unwrap_or(0);
         let removed = self.control.remove(token, id);
         let (local, remote) = (subflow.subflow.local, subflow.subflow.remote);
-        self.control
-            .destroy_subflow(token, local, remote)
-            .map_err(|e| format!("SUBFLOW_DESTROY of {local}: {e}"))?;
+        let destroyed = self.control.destroy_subflow(token, local, remote);
+        match destroyed {
+            // The peer was quick: its answer to RM_ADDR has closed this end as well.
+            Err(error) if removed.is_ok() && errno(&error) == Some(libc::ESRCH) => {}
+            other => other.map_err(|e| format!("SUBFLOW_DESTROY of {local}: {e}"))?,
+        }
         Ok(match removed {
             Ok(()) => format!("this end closed it and removed address id {id}"),
             Err(error) => {

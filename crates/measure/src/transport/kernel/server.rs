@@ -1,7 +1,7 @@
 //! The server's end: accepts every connection and leaves path management to the kernel.
 
 use super::channel::{Channel, Phase};
-use super::connections::Connections;
+use super::connections::{Connections, PathKey};
 use super::paths::LIMITS;
 use super::{ListenError, Protocol, ServerConfig, SetupError, socket, stack, sysctl};
 use crate::netlink::mptcp::Control;
@@ -39,9 +39,13 @@ impl Server {
             let option = "TCP_CONGESTION";
             SetupError::Option { option, source }
         })?;
-        let paths = config.paths.clone();
+        let keys = config.paths.iter().map(|(client, name)| PathKey {
+            client: *client,
+            interface: 0,
+            name: name.clone(),
+        });
         Ok(Server {
-            connections: Connections::new(Side::Server, config.clock, paths, mptcp),
+            connections: Connections::new(Side::Server, config.clock, keys.collect(), mptcp),
             config,
             listener,
             accepted: VecDeque::new(),

@@ -12,6 +12,8 @@ use std::net::{IpAddr, SocketAddr};
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
 /// Length of `struct inet_diag_msg`.
 const DIAG_MESSAGE: usize = 72;
+/// Asked for because without it the upper-layer protocol's info does not come either.
+const INET_DIAG_INFO: u8 = 2;
 const INET_DIAG_ULP_INFO: u16 = 19;
 const INET_ULP_INFO_MPTCP: u16 = 3;
 const MPTCP_SUBFLOW_ATTR_FLAGS: u16 = 8;
@@ -64,20 +66,23 @@ impl Diagnosis {
         Ok(Diagnosis { socket })
     }
 
-    /// A subflow's role; `None` when it is gone, or is no MPTCP subflow.
-    pub fn role(&mut self, local: SocketAddr, remote: SocketAddr) -> Option<Role> {
-        let answers = self.socket.request(&request(local, remote)).ok()?;
+    /// A subflow's role; `None` when it is gone, or is no MPTCP subflow. A subflow that is bound
+    /// to an interface is found only by its index; one that is not, by any.
+    pub fn role(&mut self, local: SocketAddr, remote: SocketAddr, interface: u32) -> Option<Role> {
+        let request = request(local, remote, interface);
+        let answers = self.socket.request(&request).ok()?;
         answers.iter().find_map(|answer| parse(answer))
     }
 }
 
 /// `struct inet_diag_req_v2` for one socket: the kernel looks it up in its hash table.
-fn request(local: SocketAddr, remote: SocketAddr) -> Vec<u8> {
+fn request(local: SocketAddr, remote: SocketAddr, interface: u32) -> Vec<u8> {
     let family = match local {
         SocketAddr::V4(_) => libc::AF_INET,
         SocketAddr::V6(_) => libc::AF_INET6,
     };
-    let mut body = vec![family as u8, libc::IPPROTO_TCP as u8, 0, 0];
+    let extensions = 1 << (INET_DIAG_INFO - 1);
+    let mut body = vec![family as u8, libc::IPPROTO_TCP as u8, extensions, 0];
     body.extend([0xff; 4]); // every state
     body.extend(local.port().to_be_bytes());
     body.extend(remote.port().to_be_bytes());
@@ -89,7 +94,7 @@ fn request(local: SocketAddr, remote: SocketAddr) -> Vec<u8> {
         }
         body.extend(bytes);
     }
-    body.extend([0; 4]); // any interface
+    body.extend(interface.to_ne_bytes());
     body.extend([0xff; 8]); // INET_DIAG_NOCOOKIE
     Writer::new(SOCK_DIAG_BY_FAMILY, 0, &body).finish()
 }
@@ -135,6 +140,6 @@ mod tests {
     #[test]
     fn a_request_has_the_length_of_inet_diag_req_v2() {
         let any = SocketAddr::from(([127, 0, 0, 1], 1));
-        assert_eq!(request(any, any).len(), 16 + 56);
+        assert_eq!(request(any, any, 0).len(), 16 + 56);
     }
 }
