@@ -225,9 +225,9 @@ impl Paths {
         let known = self.ids.remove(&(channel, path));
         // The initial subflow's address has the id 0 (RFC 8684 section 3.1).
         let id = subflow.role.map(|r| r.local_id).or(known).unwrap_or(0);
-        let removed = self.control.remove(token, id);
         let (local, remote) = (subflow.subflow.local, subflow.subflow.remote);
         let destroyed = self.control.destroy_subflow(token, local, remote);
+        let removed = self.control.remove(token, id);
         match destroyed {
             // The peer was quick: its answer to RM_ADDR has closed this end as well.
             Err(error) if removed.is_ok() && errno(&error) == Some(libc::ESRCH) => {}
