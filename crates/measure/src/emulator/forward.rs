@@ -19,7 +19,7 @@ use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFl
 use nix::time::clock_gettime;
 use std::io;
 use std::net::Ipv4Addr;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 /// How often each link's state is written down, besides at its changes.
@@ -352,11 +352,7 @@ impl Wait {
         watch(timer.as_fd(), TIMER)?;
         watch(stop.as_fd(), STOP)?;
         for (number, device) in devices.iter().enumerate() {
-            // SAFETY: the device keeps its descriptor open, and outlives this borrow.
-            watch(
-                unsafe { BorrowedFd::borrow_raw(device.as_raw_fd()) },
-                number as u64,
-            )?;
+            watch(device.as_fd(), number as u64)?;
         }
         // The greatest of some differences is the one read with the least in between.
         let read = || {
