@@ -261,15 +261,16 @@ fn throughput(hosts: &Hosts, start: Duration, time: Duration) -> Result<f64> {
         while client.write(&data).is_ok() {}
     });
     let mut buffer = vec![0; 256 * 1024];
-    let began = Instant::now();
-    while began.elapsed() < start {
-        server.read(&mut buffer)?;
-    }
-    let (began, mut bytes) = (Instant::now(), 0);
-    while began.elapsed() < time {
-        bytes += server.read(&mut buffer)?;
-    }
-    let goodput = bytes as f64 * 8.0 / began.elapsed().as_secs_f64();
+    let mut read_for = |time: Duration| -> Result<(usize, Duration)> {
+        let (began, mut bytes) = (Instant::now(), 0);
+        while began.elapsed() < time {
+            bytes += server.read(&mut buffer)?;
+        }
+        Ok((bytes, began.elapsed()))
+    };
+    read_for(start)?;
+    let (bytes, elapsed) = read_for(time)?;
+    let goodput = bytes as f64 * 8.0 / elapsed.as_secs_f64();
     server.shutdown(std::net::Shutdown::Both)?;
     drop(server);
     sender.join().map_err(|_| "the sender panicked")?;
