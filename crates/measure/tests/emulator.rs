@@ -26,6 +26,15 @@ use walkabout_measure::emulator::{
 use walkabout_measure::netlink::route::Routing;
 use walkabout_measure::recording::{Log, Recorder};
 
+/// An error with the condition's text and a value, unless the condition holds.
+macro_rules! check {
+    ($condition:expr, $($words:tt)+) => {
+        if !$condition {
+            return Err(format!("{}: {}", stringify!($condition), format!($($words)+)).into());
+        }
+    };
+}
+
 type Outcome = Result<(), Box<dyn Error>>;
 type Test = (&'static str, fn(DeviceKind) -> Outcome);
 
@@ -53,6 +62,13 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if arguments == ["--doctor"] {
+        let checks = walkabout_measure::doctor::examine();
+        for check in &checks {
+            println!("{check:?}");
+        }
+        return ExitCode::SUCCESS;
+    }
     if let [flag, name, kind] = &arguments[..]
         && flag == "--inside"
     {
@@ -80,8 +96,57 @@ fn main() -> ExitCode {
             }
         }
     }
+    for (title, outcome) in [
+        ("the_doctor_finds_what_the_tests_need", doctor()),
+        (
+            "the_doctor_says_what_forbids_namespaces",
+            doctor_without_namespaces(),
+        ),
+    ] {
+        if filter.is_some_and(|f| !title.contains(f.as_str())) {
+            continue;
+        }
+        failed += u32::from(outcome.is_err());
+        let words = outcome.map_or_else(|error| format!("FAILED: {error}"), |()| "ok".to_owned());
+        println!("test {title} ... {words}");
+    }
     println!("{failed} failed");
     ExitCode::from(u8::from(failed > 0))
+}
+
+/// Everything the tests above needed is there, so nothing may be missing.
+fn doctor() -> Outcome {
+    let output = Command::new(std::env::current_exe()?)
+        .arg("--doctor")
+        .output()?;
+    let words = String::from_utf8_lossy(&output.stdout);
+    check!(words.contains("path symmetry"), "{words}");
+    check!(!words.contains("status: Missing"), "{words}");
+    Ok(())
+}
+
+/// In a user namespace whose own limit is zero, and without any capability.
+fn doctor_without_namespaces() -> Outcome {
+    let program = std::env::current_exe()?;
+    let script = "echo 0 > /proc/sys/user/max_user_namespaces && \
+                  exec setpriv --bounding-set -all --inh-caps -all \"$0\" --doctor";
+    let mut command = Command::new("unshare");
+    command
+        .args(["--user", "--map-root-user", "sh", "-c", script])
+        .arg(program);
+    let output = command.output()?;
+    let words = String::from_utf8_lossy(&output.stdout);
+    let found = words
+        .lines()
+        .find(|line| line.contains("user namespaces"))
+        .unwrap_or_default();
+    check!(found.contains("status: Missing"), "{words}");
+    check!(found.contains("max_user_namespaces is 0"), "{found}");
+    check!(
+        found.contains("sysctl -w user.max_user_namespaces="),
+        "{found}"
+    );
+    Ok(())
 }
 
 /// Runs a test in a process of its own; the result is what went wrong.
@@ -132,15 +197,6 @@ fn inside(name: &str, kind: &str) -> ExitCode {
             ExitCode::FAILURE
         }
     }
-}
-
-/// An error with the condition's text and a value, unless the condition holds.
-macro_rules! check {
-    ($condition:expr, $($words:tt)+) => {
-        if !$condition {
-            return Err(format!("{}: {}", stringify!($condition), format!($($words)+)).into());
-        }
-    };
 }
 
 /// A scenario with two paths, 20 ms and 50 ms away, and one failure of `wifi` or none.

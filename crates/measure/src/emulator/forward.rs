@@ -287,10 +287,7 @@ impl Emulator {
             lost += device.lost().map_err(failed("count lost packets"))?;
         }
         let counts = [
-            (
-                lost,
-                "were lost in front of the emulator, which read too slowly",
-            ),
+            (lost, "were lost between a host and the emulator"),
             (self.strays, "belonged to no path and were dropped"),
         ];
         for (count, what) in counts {
