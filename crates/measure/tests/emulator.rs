@@ -9,9 +9,11 @@ use model::{Manifest, PathIndex, Scenario, Seed};
 use nix::unistd::Uid;
 use std::collections::BTreeMap;
 use std::error::Error;
+use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
-use std::os::fd::AsRawFd;
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::os::fd::{AsFd, AsRawFd};
+use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::sync::Arc;
 use std::thread;
@@ -23,6 +25,15 @@ use walkabout_measure::emulator::{
 };
 use walkabout_measure::netlink::route::Routing;
 use walkabout_measure::recording::{Log, Recorder};
+
+/// An error with the condition's text and a value, unless the condition holds.
+macro_rules! check {
+    ($condition:expr, $($words:tt)+) => {
+        if !$condition {
+            return Err(format!("{}: {}", stringify!($condition), format!($($words)+)).into());
+        }
+    };
+}
 
 type Outcome = Result<(), Box<dyn Error>>;
 type Test = (&'static str, fn(DeviceKind) -> Outcome);
@@ -51,6 +62,13 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if arguments == ["--doctor"] {
+        let checks = walkabout_measure::doctor::examine();
+        for check in &checks {
+            println!("{check:?}");
+        }
+        return ExitCode::SUCCESS;
+    }
     if let [flag, name, kind] = &arguments[..]
         && flag == "--inside"
     {
@@ -78,8 +96,57 @@ fn main() -> ExitCode {
             }
         }
     }
+    for (title, outcome) in [
+        ("the_doctor_finds_what_the_tests_need", doctor()),
+        (
+            "the_doctor_says_what_forbids_namespaces",
+            doctor_without_namespaces(),
+        ),
+    ] {
+        if filter.is_some_and(|f| !title.contains(f.as_str())) {
+            continue;
+        }
+        failed += u32::from(outcome.is_err());
+        let words = outcome.map_or_else(|error| format!("FAILED: {error}"), |()| "ok".to_owned());
+        println!("test {title} ... {words}");
+    }
     println!("{failed} failed");
     ExitCode::from(u8::from(failed > 0))
+}
+
+/// Everything the tests above needed is there, so nothing may be missing.
+fn doctor() -> Outcome {
+    let output = Command::new(std::env::current_exe()?)
+        .arg("--doctor")
+        .output()?;
+    let words = String::from_utf8_lossy(&output.stdout);
+    check!(words.contains("path symmetry"), "{words}");
+    check!(!words.contains("status: Missing"), "{words}");
+    Ok(())
+}
+
+/// In a user namespace whose own limit is zero, and without any capability.
+fn doctor_without_namespaces() -> Outcome {
+    let program = std::env::current_exe()?;
+    let script = "echo 0 > /proc/sys/user/max_user_namespaces && \
+                  exec setpriv --bounding-set -all --inh-caps -all \"$0\" --doctor";
+    let mut command = Command::new("unshare");
+    command
+        .args(["--user", "--map-root-user", "sh", "-c", script])
+        .arg(program);
+    let output = command.output()?;
+    let words = String::from_utf8_lossy(&output.stdout);
+    let found = words
+        .lines()
+        .find(|line| line.contains("user namespaces"))
+        .unwrap_or_default();
+    check!(found.contains("status: Missing"), "{words}");
+    check!(found.contains("max_user_namespaces is 0"), "{found}");
+    check!(
+        found.contains("sysctl -w user.max_user_namespaces="),
+        "{found}"
+    );
+    Ok(())
 }
 
 /// Runs a test in a process of its own; the result is what went wrong.
@@ -132,15 +199,6 @@ fn inside(name: &str, kind: &str) -> ExitCode {
     }
 }
 
-/// An error with the condition's text and a value, unless the condition holds.
-macro_rules! check {
-    ($condition:expr, $($words:tt)+) => {
-        if !$condition {
-            return Err(format!("{}: {}", stringify!($condition), format!($($words)+)).into());
-        }
-    };
-}
-
 /// A scenario with two paths, 20 ms and 50 ms away, and one failure of `wifi` or none.
 fn scenario(failure: Option<&str>) -> Scenario {
     let link = |delay: &str| serde_json::json!({"delay": delay, "rate": "50 Mbit/s"});
@@ -165,18 +223,10 @@ fn scenario(failure: Option<&str>) -> Scenario {
 
 /// A running emulator.
 struct Running {
-    ground: Hosts,
+    ground: Ground,
     clock: Clock,
     stop: StopFlag,
     thread: thread::JoinHandle<Result<Timing, EmulatorError>>,
-}
-
-/// The parts of the ground that the tests use once the emulator has the devices.
-struct Hosts {
-    client: NetNs,
-    server: NetNs,
-    addresses: Vec<IpAddr>,
-    server_address: IpAddr,
 }
 
 fn start(
@@ -189,33 +239,20 @@ fn start(
         .iter()
         .map(|p| (p.name.clone(), p.kind))
         .collect();
-    let ground = Ground::make(&paths, Some(kind))?;
+    let mut ground = Ground::make(&paths, Some(kind))?;
     let failures = FailureDriver::new(scenario, Seed(1), &ground)?;
-    let hosts = Hosts {
-        client: ground.client,
-        server: ground.server,
-        addresses: ground.local_paths.iter().map(|p| p.address).collect(),
-        server_address: ground.server_address,
-    };
+    let devices = ground.take_devices();
     let clock = Clock::start();
     let stop = StopFlag::new()?;
     let traces = BTreeMap::new();
     let settings = Settings::default();
-    let emulator = Emulator::new(
-        scenario,
-        Seed(1),
-        &traces,
-        ground.devices,
-        clock,
-        log,
-        settings,
-    )?;
+    let emulator = Emulator::new(scenario, Seed(1), &traces, devices, clock, log, settings)?;
     let thread = thread::spawn({
         let stop = stop.clone();
         move || emulator.run(&stop)
     });
     let running = Running {
-        ground: hosts,
+        ground,
         clock,
         stop,
         thread,
@@ -230,15 +267,13 @@ impl Running {
     }
 }
 
-impl Hosts {
-    fn client_udp(&self, path: usize) -> io::Result<UdpSocket> {
-        let address = SocketAddr::new(self.addresses[path], 0);
-        udp(&self.client, address)
-    }
+fn client_udp(ground: &Ground, path: usize) -> io::Result<UdpSocket> {
+    let address = ground.local_paths[path].address;
+    udp(&ground.client, SocketAddr::new(address, 0))
+}
 
-    fn server_udp(&self) -> io::Result<UdpSocket> {
-        udp(&self.server, SocketAddr::new(self.server_address, 0))
-    }
+fn server_udp(ground: &Ground) -> io::Result<UdpSocket> {
+    udp(&ground.server, SocketAddr::new(ground.server_address, 0))
 }
 
 fn udp(host: &NetNs, address: SocketAddr) -> io::Result<UdpSocket> {
@@ -251,9 +286,9 @@ fn udp(host: &NetNs, address: SocketAddr) -> io::Result<UdpSocket> {
 
 fn a_datagram_takes_the_configured_delay(kind: DeviceKind) -> Outcome {
     let (running, _) = start(&scenario(None), kind, None)?;
-    let server = running.ground.server_udp()?;
+    let server = server_udp(&running.ground)?;
     for (path, configured) in [(0, 20), (1, 50)] {
-        let client = running.ground.client_udp(path)?;
+        let client = client_udp(&running.ground, path)?;
         for (from, to) in [(&client, &server), (&server, &client)] {
             let mut delays = Vec::new();
             for _ in 0..20 {
@@ -279,17 +314,17 @@ fn a_datagram_takes_the_configured_delay(kind: DeviceKind) -> Outcome {
 }
 
 /// A TCP connection from `path`'s address to the server, both ends.
-fn connect(hosts: &Hosts, path: usize) -> Result<(TcpStream, TcpStream), Box<dyn Error>> {
+fn connect(ground: &Ground, path: usize) -> Result<(TcpStream, TcpStream), Box<dyn Error>> {
     let listener = {
-        let address = SocketAddr::new(hosts.server_address, 0);
-        hosts.server.run(|| TcpListener::bind(address))??
+        let address = SocketAddr::new(ground.server_address, 0);
+        ground.server.run(|| TcpListener::bind(address))??
     };
     let server = listener.local_addr()?;
-    let local = SocketAddr::new(hosts.addresses[path], 0);
+    let local = SocketAddr::new(ground.local_paths[path].address, 0);
     let accepted = thread::spawn(move || listener.accept());
-    let client = hosts.client.run(|| connect_from(local, server))??;
+    let client = ground.client.run(|| connect_from(local, server))??;
     let (accepted, peer) = accepted.join().map_err(|_| "accept panicked")??;
-    check!(peer.ip() == hosts.addresses[path], "{peer}");
+    check!(peer.ip() == ground.local_paths[path].address, "{peer}");
     for stream in [&client, &accepted] {
         stream.set_read_timeout(Some(PATIENCE))?;
         stream.set_write_timeout(Some(PATIENCE))?;
@@ -329,7 +364,7 @@ fn tcp_works_on_each_path(kind: DeviceKind) -> Outcome {
 /// No packet exceeds the MTU, and every checksum is real, even when the application asks for
 /// segmentation offload.
 fn packets_are_real(kind: DeviceKind) -> Outcome {
-    let ground = Ground::make(&[("wifi".into(), model::PathKind::Wifi)], Some(kind))?;
+    let mut ground = Ground::make(&[("wifi".into(), model::PathKind::Wifi)], Some(kind))?;
     let address = SocketAddr::new(ground.local_paths[0].address, 0);
     let client = udp(&ground.client, address)?;
     nix::sys::socket::setsockopt(&client, nix::sys::socket::sockopt::UdpGsoSegment, &1_000)?;
@@ -339,7 +374,8 @@ fn packets_are_real(kind: DeviceKind) -> Outcome {
     let local = SocketAddr::new(ground.local_paths[0].address, 0);
     let client_host = ground.client.clone();
     thread::spawn(move || client_host.run(|| connect_from(local, server)));
-    let device = &ground.devices.clients[0].1;
+    let mut devices = ground.take_devices();
+    let device = &mut devices.clients[0].1;
     let mut sizes = Vec::new();
     let began = Instant::now();
     while sizes.len() < 11 && began.elapsed() < PATIENCE {
@@ -387,8 +423,8 @@ fn checksum(data: &[u8], initial: u32) -> u16 {
 fn fail(
     kind: DeviceKind,
     failure: &str,
-    failed: impl FnOnce(&Hosts, &mut Routing) -> Outcome,
-    repaired: impl FnOnce(&Hosts, &mut Routing) -> Outcome,
+    failed: impl FnOnce(&Ground, &mut Routing) -> Outcome,
+    repaired: impl FnOnce(&Ground, &mut Routing) -> Outcome,
 ) -> Outcome {
     let (running, driver) = start(&scenario(Some(failure)), kind, None)?;
     let mut routing = running.ground.client.run(Routing::open)??;
@@ -398,10 +434,10 @@ fn fail(
         move || driver.run(clock, None, &sender, &stop)
     });
     let mut next = || -> Result<PathChange, Box<dyn Error>> {
-        use std::os::fd::BorrowedFd;
-        // SAFETY: the receiver outlives the borrow.
-        let fd = unsafe { BorrowedFd::borrow_raw(receiver.as_raw_fd()) };
-        let mut poll = [nix::poll::PollFd::new(fd, nix::poll::PollFlags::POLLIN)];
+        let mut poll = [nix::poll::PollFd::new(
+            receiver.as_fd(),
+            nix::poll::PollFlags::POLLIN,
+        )];
         nix::poll::poll(&mut poll, 10_000u16)?;
         match receiver.take()[..] {
             [change] => Ok(change),
@@ -426,7 +462,7 @@ fn fail(
 }
 
 fn carrier_loss_is_seen(kind: DeviceKind) -> Outcome {
-    let failed = |_: &Hosts, routing: &mut Routing| {
+    let failed = |_: &Ground, routing: &mut Routing| {
         let link = routing.link("wifi")?;
         check!(link.up && !link.carrier, "{link:?}");
         let other = routing.link("cellular")?;
@@ -437,24 +473,24 @@ fn carrier_loss_is_seen(kind: DeviceKind) -> Outcome {
 }
 
 fn an_interface_goes_down_and_comes_back(kind: DeviceKind) -> Outcome {
-    let failed = |hosts: &Hosts, routing: &mut Routing| {
+    let failed = |ground: &Ground, routing: &mut Routing| {
         let link = routing.link("wifi")?;
         check!(!link.up, "{link:?}");
         // The address is there, and does not leak to the other path.
-        let socket = hosts.client_udp(0)?;
-        let sent = socket.send_to(b"x", SocketAddr::new(hosts.server_address, 9));
+        let socket = client_udp(ground, 0)?;
+        let sent = socket.send_to(b"x", SocketAddr::new(ground.server_address, 9));
         let kind = sent.map_err(|e| e.kind());
         let unreachable = [ErrorKind::HostUnreachable, ErrorKind::NetworkUnreachable];
         check!(kind.is_err_and(|k| unreachable.contains(&k)), "{kind:?}");
-        connect(hosts, 1)?;
+        connect(ground, 1)?;
         Ok(())
     };
     fail(kind, "interface-down", failed, |_, _| Ok(()))
 }
 
 fn an_address_is_withdrawn_and_comes_back(kind: DeviceKind) -> Outcome {
-    let failed = |hosts: &Hosts, _: &mut Routing| {
-        let bound = hosts.client_udp(0).map(|_| ()).map_err(|e| e.kind());
+    let failed = |ground: &Ground, _: &mut Routing| {
+        let bound = client_udp(ground, 0).map(|_| ()).map_err(|e| e.kind());
         check!(bound == Err(ErrorKind::AddrNotAvailable), "{bound:?}");
         Ok(())
     };
@@ -468,7 +504,10 @@ fn every_packet_is_recorded(kind: DeviceKind) -> Outcome {
     let names: Vec<_> = scenario.paths.iter().map(|p| p.name.clone()).collect();
     let recorder = Recorder::create(&folder, &manifest, &names)?;
     let (running, _) = start(&scenario, kind, Some(recorder.log()))?;
-    let (client, server) = (running.ground.client_udp(1)?, running.ground.server_udp()?);
+    let (client, server) = (
+        client_udp(&running.ground, 1)?,
+        server_udp(&running.ground)?,
+    );
     for _ in 0..5 {
         client.send_to(b"there", server.local_addr()?)?;
         server.recv_from(&mut [0; 64])?;
@@ -476,16 +515,62 @@ fn every_packet_is_recorded(kind: DeviceKind) -> Outcome {
     // Sent, read by the emulator, and on its way at the end. The answer of the other path shows
     // that the emulator has read what was sent before.
     server.send_to(b"back", client.local_addr()?)?;
-    let quick = running.ground.client_udp(0)?;
+    let quick = client_udp(&running.ground, 0)?;
     quick.send_to(b"quick", server.local_addr()?)?;
     server.recv_from(&mut [0; 64])?;
     running.finish()?;
     recorder.finish(&manifest)?;
-    let links = folder.join("links.parquet");
-    check!(links.exists(), "{}", links.display());
-    check!(folder.join("packets.parquet").exists(), "no packets");
+    let packets = fates(&folder.join("packets.parquet"))?;
+    let of = |path: &str, direction: &str| -> Vec<Option<u64>> {
+        let rows = packets.iter();
+        let rows = rows.filter(|(p, d, _)| p == path && d == direction);
+        rows.map(|(_, _, delay)| *delay).collect()
+    };
+    // 50 Mbit/s take 5.28 us for 33 bytes; the links' own times have no scheduler in them.
+    let cellular = Duration::from_millis(50).as_nanos() as u64 + 5_280;
+    let wifi = Duration::from_millis(20).as_nanos() as u64 + 5_280;
+    check!(
+        of("cellular", "up") == vec![Some(cellular); 5],
+        "{packets:?}"
+    );
+    check!(of("wifi", "up") == vec![Some(wifi)], "{packets:?}");
+    // Neither delivered nor dropped.
+    check!(of("cellular", "down") == vec![None], "{packets:?}");
+    check!(packets.len() == 7, "{packets:?}");
     std::fs::remove_dir_all(&folder)?;
     Ok(())
+}
+
+/// A packet's path, direction and delay in the link (if it was delivered).
+type Packet = (String, String, Option<u64>);
+
+/// The packets of a table, delays in nanoseconds.
+fn fates(table: &Path) -> Result<Vec<Packet>, Box<dyn Error>> {
+    use arrow_array::cast::AsArray;
+    use arrow_array::{Array, RecordBatch};
+    use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+
+    let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(table)?)?.build()?;
+    let mut fates = Vec::new();
+    for batch in reader {
+        let batch: RecordBatch = batch?;
+        let column = |name: &str| batch.column_by_name(name).ok_or(format!("no {name}"));
+        let text = |name: &str, row: usize| -> Result<String, Box<dyn Error>> {
+            Ok(column(name)?.as_string::<i32>().value(row).to_owned())
+        };
+        for row in 0..batch.num_rows() {
+            let number = |name: &str| -> Result<Option<u64>, Box<dyn Error>> {
+                let values = column(name)?.as_primitive::<arrow_array::types::UInt64Type>();
+                Ok(values.is_valid(row).then(|| values.value(row)))
+            };
+            let delay = match (number("enqueued_ns")?, number("delivered_ns")?) {
+                (Some(enqueued), Some(delivered)) => Some(delivered - enqueued),
+                _ => None,
+            };
+            fates.push((text("path", row)?, text("direction", row)?, delay));
+        }
+    }
+    Ok(fates)
 }
 
 fn manifest(scenario: &Scenario) -> Manifest {

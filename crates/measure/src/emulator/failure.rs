@@ -14,7 +14,7 @@ use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::time::TimeSpec;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::sync::Arc;
 use std::sync::mpsc;
 
@@ -62,6 +62,12 @@ impl PathChangeReceiver {
 impl AsRawFd for PathChangeReceiver {
     fn as_raw_fd(&self) -> RawFd {
         self.bell.as_raw_fd()
+    }
+}
+
+impl AsFd for PathChangeReceiver {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.bell.as_fd()
     }
 }
 

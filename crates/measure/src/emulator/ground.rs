@@ -9,6 +9,7 @@ use crate::transport::LocalPath;
 use model::{Name, PathKind};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
+use std::os::fd::AsFd;
 
 /// The server's address.
 pub const SERVER_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
@@ -78,11 +79,18 @@ pub struct Ground {
     pub server_address: IpAddr,
     /// How packets enter and leave the emulator.
     pub kind: DeviceKind,
-    /// The emulator's sides, for [`super::Emulator::new`].
-    pub devices: Devices,
+    devices: Option<Devices>,
 }
 
 impl Ground {
+    /// The emulator's sides, for [`super::Emulator::new`].
+    ///
+    /// # Panics
+    /// When they were taken before.
+    pub fn take_devices(&mut self) -> Devices {
+        self.devices.take().expect("the devices were not taken yet")
+    }
+
     /// Sets up the hosts for these paths, on devices of `kind`, or on the best kind that opens
     /// here. To be called after [`super::enter_user_namespace`], or by root.
     pub fn make(
@@ -152,10 +160,10 @@ impl Ground {
             attachments,
             server_address: SERVER_ADDRESS.into(),
             kind,
-            devices: Devices {
+            devices: Some(Devices {
                 clients,
                 server: device,
-            },
+            }),
         })
     }
 }
@@ -189,10 +197,7 @@ impl Ends<'_> {
                 let address = |end| [0x02, 0x77, 0, 0, self.number, end];
                 let mut here = Routing::open()?;
                 let near = (end.as_str(), address(1));
-                here.create_veth(near, (self.interface, address(2)), {
-                    use std::os::fd::AsFd;
-                    host.as_fd()
-                })?;
+                here.create_veth(near, (self.interface, address(2)), host.as_fd())?;
                 let peer = here.link(&end)?.index;
                 here.set_mtu(peer, MTU)?;
                 device::turn_off_offloads(&end).map_err(|e| self.error(kind, e))?;

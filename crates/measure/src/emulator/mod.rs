@@ -11,6 +11,7 @@ mod lateness;
 pub mod namespace;
 mod stop;
 pub mod sysctl;
+mod wait;
 
 pub use attachment::Attachment;
 pub use device::{Device, DeviceKind};

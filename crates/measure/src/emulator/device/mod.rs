@@ -10,7 +10,7 @@ pub use tun::Tun;
 
 use std::fmt;
 use std::io;
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::{AsFd, BorrowedFd};
 
 /// Largest IP packet, in bytes: Ethernet's.
 pub const MTU: u32 = 1_500;
@@ -60,7 +60,7 @@ pub enum Device {
 impl Device {
     /// The next IP packet its host sent, copied to `buffer`: its length, or `None` when none
     /// waits. `buffer` should have at least [`MTU`] bytes; what does not fit is cut off.
-    pub fn recv(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+    pub fn recv(&mut self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
         match self {
             Device::Tun(tun) => tun.recv(buffer),
             Device::PacketSocket(socket) => socket.recv(buffer),
@@ -101,11 +101,12 @@ impl Device {
     }
 }
 
-impl AsRawFd for Device {
-    fn as_raw_fd(&self) -> RawFd {
+impl AsFd for Device {
+    /// Readable while a packet waits.
+    fn as_fd(&self) -> BorrowedFd<'_> {
         match self {
-            Device::Tun(tun) => tun.as_raw_fd(),
-            Device::PacketSocket(socket) => socket.as_raw_fd(),
+            Device::Tun(tun) => tun.as_fd(),
+            Device::PacketSocket(socket) => socket.as_fd(),
         }
     }
 }

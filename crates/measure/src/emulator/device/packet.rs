@@ -1,10 +1,9 @@
 //! How packets pass through a packet socket on the peer of a veth.
 
 use super::checked;
-use std::cell::Cell;
 use std::io;
 use std::mem::size_of;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -27,13 +26,15 @@ pub struct PacketSocket {
     socket: OwnedFd,
     ring: NonNull<u8>,
     /// The frame the kernel fills next.
-    next: Cell<usize>,
+    next: usize,
     /// Where packets are sent: the interface, and the host's hardware address on the other end.
     to: libc::sockaddr_ll,
 }
 
 // SAFETY: the ring is mapped memory of this value alone, and valid in every thread.
 unsafe impl Send for PacketSocket {}
+// SAFETY: only methods that borrow the value mutably touch the ring.
+unsafe impl Sync for PacketSocket {}
 
 impl PacketSocket {
     /// A socket on interface `index` of the calling thread's network namespace. What it sends
@@ -82,7 +83,7 @@ impl PacketSocket {
         let socket = PacketSocket {
             socket,
             ring,
-            next: Cell::new(0),
+            next: 0,
             to,
         };
         // SAFETY: `to` is a sockaddr_ll and its length is passed along.
@@ -94,8 +95,8 @@ impl PacketSocket {
     }
 
     /// See [`super::Device::recv`].
-    pub fn recv(&self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
-        let frame = self.next.get();
+    pub fn recv(&mut self, buffer: &mut [u8]) -> io::Result<Option<usize>> {
+        let frame = self.next;
         // SAFETY: `frame` is less than FRAMES, so the whole frame lies inside the mapping, which
         // lives as long as self. Frames begin with a tpacket2_hdr, aligned as FRAME is, whose
         // first word is the status; the kernel writes it last and reads the frame only once it
@@ -113,7 +114,7 @@ impl PacketSocket {
                 .min(buffer.len());
             std::ptr::copy_nonoverlapping(start.add(from), buffer.as_mut_ptr(), length);
             status.store(libc::TP_STATUS_KERNEL, Ordering::Release);
-            self.next.set((frame + 1) % FRAMES);
+            self.next = (frame + 1) % FRAMES;
             Ok(Some(length))
         }
     }
@@ -185,9 +186,9 @@ impl Drop for PacketSocket {
     }
 }
 
-impl AsRawFd for PacketSocket {
-    fn as_raw_fd(&self) -> RawFd {
-        self.socket.as_raw_fd()
+impl AsFd for PacketSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
     }
 }
 
