@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use comfy_table::{Table, presets};
-use measure::doctor::{Status, examine};
+use measure::doctor::{CheckStatus, examine};
 
 /// Say what this machine can do, and what to do about what is missing.
 #[derive(clap::Args)]
@@ -14,8 +14,8 @@ impl Doctor {
         let checks = examine();
         let missing: Vec<&str> = checks
             .iter()
-            .filter(|c| c.status == Status::Missing)
-            .map(|c| c.name)
+            .filter(|c| c.status == CheckStatus::Missing)
+            .map(|c| c.name.as_str())
             .collect();
         if json {
             println!("{:#}", serde_json::json!({ "checks": checks }));
@@ -24,15 +24,15 @@ impl Doctor {
             table.load_preset(presets::NOTHING);
             for check in &checks {
                 let mark = match check.status {
-                    Status::Ok => "ok",
-                    Status::Warn => "warning",
-                    Status::Missing => "MISSING",
+                    CheckStatus::Ok => "ok",
+                    CheckStatus::Warn => "warning",
+                    CheckStatus::Missing => "MISSING",
                 };
                 let mut text = check.finding.clone();
                 if let Some(advice) = &check.advice {
                     text = format!("{text}\n-> {advice}");
                 }
-                table.add_row([mark, check.name, &text]);
+                table.add_row([mark, &check.name, &text]);
             }
             println!("{table}");
         }

@@ -148,7 +148,7 @@ fn run(spec: &RunSpec, reports: &mut impl Write) -> Result<Timing, WorkError> {
         .iter()
         .map(|p| (p.name.clone(), p.kind))
         .collect();
-    let ground = Ground::make(&kinds, device)?;
+    let mut ground = Ground::make(&kinds, device)?;
     let failures = FailureDriver::new(scenario, spec.seed, &ground)?;
     let mut manifest = manifest(spec, &ground)?;
     let recorder = Recorder::create(&spec.folder, &manifest, &names)?;
@@ -159,12 +159,12 @@ fn run(spec: &RunSpec, reports: &mut impl Write) -> Result<Timing, WorkError> {
         bound: Duration::from_nanos(spec.lateness_bound_ns),
         ..Settings::default()
     };
+    let devices = ground.take_devices();
     let Ground {
         client,
         server,
         local_paths,
         server_address,
-        devices,
         ..
     } = ground;
     let emulator = Emulator::new(
