@@ -12,6 +12,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use model::record::Sample;
 use model::{Name, PathIndex, PathKind};
 use traffic::Channels;
 use walkabout_measure::Clock;
@@ -230,11 +231,8 @@ impl Ground {
                     }
                 }
                 server.flush(clock.now()).unwrap();
-                let seen: Vec<Vec<usize>> = server
-                    .view(clock.now())
-                    .iter()
-                    .map(|c| c.subflows.iter().map(|s| s.path.0).collect())
-                    .collect();
+                let mut seen = Vec::new();
+                server.sample(clock.now(), &mut seen);
                 let _ = report.send(seen);
             }
         });
@@ -347,23 +345,26 @@ fn wait_for(endpoint: &impl Endpoint, at_most: Duration) {
 /// A running server; it stops when dropped.
 pub struct Running {
     pub address: SocketAddr,
-    subflows: Option<Receiver<Vec<Vec<usize>>>>,
+    subflows: Option<Receiver<Vec<Sample>>>,
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Running {
-    /// Waits until the server sees exactly these paths on a connection.
-    pub fn expect_subflows(&self, connection: usize, paths: &[&str]) {
+    /// Waits until the server sees exactly these paths on a connection, and whether the client
+    /// asked for them as backup.
+    pub fn expect_subflows(&self, connection: usize, paths: &[(&str, bool)]) {
         let seen = self.subflows.as_ref().expect("a running server");
-        let mut last = Vec::new();
         let begin = std::time::Instant::now();
+        let mut last = Vec::new();
         while begin.elapsed() < LIMIT {
-            last = seen.recv_timeout(LIMIT).expect("the server runs");
-            if last
-                .get(connection)
-                .is_some_and(|s| s.iter().map(|n| NAMES[*n]).eq(paths.iter().copied()))
-            {
+            let rows = seen.recv_timeout(LIMIT).expect("the server runs");
+            let rows = rows.iter().filter(|r| r.connection == connection as u64);
+            last = rows
+                .filter_map(|r| Some((r.path.clone()?.to_string(), r.peer_backup)))
+                .collect();
+            let expected = paths.iter().map(|(name, b)| ((*name).to_owned(), Some(*b)));
+            if last.iter().cloned().eq(expected) {
                 return;
             }
         }

@@ -239,6 +239,7 @@ fn the_userspace_path_manager_opens_closes_and_reopens_each_path() {
                 assert!(client.take_changed());
                 expect(&mut client, &[WIFI, CELL]);
                 assert!(backup(&mut client, CELL) && !backup(&mut client, WIFI));
+                server.expect_subflows(connection, &[("wifi", false), ("cell", true)]);
                 let twice = client.apply(now(), &open(CELL, false));
                 assert!(twice.unwrap_err().contains("already"));
                 for (path, to) in [(CELL, false), (WIFI, true), (WIFI, false)] {
@@ -249,18 +250,20 @@ fn the_userspace_path_manager_opens_closes_and_reopens_each_path() {
                     };
                     client.apply(now(), &action).unwrap();
                     assert_eq!(backup(&mut client, path), to);
+                    let wifi = path == WIFI && to;
+                    server.expect_subflows(connection, &[("wifi", wifi), ("cell", false)]);
                     ground.echo(&mut client, connection, &payload(1000));
                 }
                 // The initial subflow, then the other, twice each.
                 for _ in 0..2 {
                     client.apply(now(), &close(WIFI)).unwrap();
                     expect(&mut client, &[CELL]);
-                    server.expect_subflows(connection, &["cell"]);
+                    server.expect_subflows(connection, &[("cell", false)]);
                     client.apply(now(), &open(WIFI, false)).unwrap();
                     expect(&mut client, &[WIFI, CELL]);
                     client.apply(now(), &close(CELL)).unwrap();
                     expect(&mut client, &[WIFI]);
-                    server.expect_subflows(connection, &["wifi"]);
+                    server.expect_subflows(connection, &[("wifi", false)]);
                     client.apply(now(), &open(CELL, false)).unwrap();
                     expect(&mut client, &[WIFI, CELL]);
                 }
@@ -277,6 +280,44 @@ fn the_userspace_path_manager_opens_closes_and_reopens_each_path() {
             assert!(!kinds.contains("Fallback") && !kinds.contains("Disconnected"));
         },
     );
+}
+
+#[test]
+fn a_subflow_outlives_its_address_until_it_is_closed() {
+    inside("a_subflow_outlives_its_address_until_it_is_closed", || {
+        let ground = Ground::new();
+        let server = ground.serve(Protocol::Mptcp);
+        let mut client = ground.connect(Protocol::Mptcp, PathManagement::Userspace, 1, &server);
+        ground.drive(&mut client, |c| c.is_connected());
+        ground.echo(&mut client, 0, b"before");
+        let connection = 0;
+        let open = |path| Action::Open {
+            connection,
+            path,
+            backup: false,
+        };
+        client.apply(ground.clock.now(), &open(CELL)).unwrap();
+        ground.drive(&mut client, |c| usable(c, &ground) == [WIFI, CELL]);
+        ground.withdraw(WIFI);
+        client.take_changed();
+        client.path_changed(ground.clock.now(), WIFI, false);
+        assert!(client.take_changed(), "the path manager is to be asked");
+        assert_eq!(usable(&mut client, &ground), [WIFI, CELL]);
+        let close = Action::Close {
+            connection,
+            path: WIFI,
+        };
+        client.apply(ground.clock.now(), &close).unwrap();
+        assert_eq!(usable(&mut client, &ground), [CELL]);
+        ground.echo(&mut client, 0, &payload(100_000));
+        let early = client.apply(ground.clock.now(), &open(WIFI));
+        assert!(early.unwrap_err().contains("SUBFLOW_CREATE"));
+        ground.restore(WIFI);
+        client.path_changed(ground.clock.now(), WIFI, true);
+        client.apply(ground.clock.now(), &open(WIFI)).unwrap();
+        ground.drive(&mut client, |c| usable(c, &ground) == [WIFI, CELL]);
+        ground.echo(&mut client, 0, &payload(100_000));
+    });
 }
 
 #[test]

@@ -6,7 +6,7 @@ use super::observe::{self, Observation, Observed};
 use super::socket;
 use super::ulp::Diagnosis;
 use crate::Clock;
-use crate::netlink::mptcp::{EventKind as Pm, Events, Notification};
+use crate::netlink::mptcp::Events;
 use model::record::{Event, EventKind, Sample};
 use model::{Name, PathIndex, Side, Time};
 use policy::{ConnectionView, PathState};
@@ -28,7 +28,7 @@ pub struct PathKey {
 
 /// A subflow that was seen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Known {
+pub struct Known {
     state: PathState,
     /// Both ends: another subflow on the same path is another one.
     ends: (SocketAddr, SocketAddr),
@@ -45,7 +45,7 @@ impl Known {
 
 /// The connections of one end.
 pub struct Connections {
-    side: Side,
+    pub side: Side,
     pub clock: Clock,
     /// The client's address on each path, which tells the subflows apart at both ends.
     paths: Vec<PathKey>,
@@ -54,15 +54,15 @@ pub struct Connections {
     /// Whether the path manager should be asked.
     pub changed: bool,
     diagnosis: Option<Diagnosis>,
-    notifications: Option<Events>,
+    pub notifications: Option<Events>,
     /// The subflows seen last, by channel and path.
-    known: BTreeMap<(usize, PathIndex), Known>,
+    pub known: BTreeMap<(usize, PathIndex), Known>,
     /// Paths that have carried data, by channel.
     used: Vec<(usize, PathIndex)>,
     /// Why a subflow closed, told before it is seen to be gone.
-    reasons: BTreeMap<(usize, PathIndex), String>,
+    pub reasons: BTreeMap<(usize, PathIndex), String>,
     /// Connections by their local tokens.
-    tokens: BTreeMap<u32, usize>,
+    pub tokens: BTreeMap<u32, usize>,
 }
 
 impl Connections {
@@ -150,82 +150,13 @@ impl Connections {
         self.changed = true;
     }
 
-    /// Takes in what the kernel says about subflows, and looks at them when it said something.
-    pub fn drain_notifications(&mut self, now: Time) {
-        let Some(notifications) = &mut self.notifications else {
-            return;
-        };
-        let told = match notifications.drain() {
-            Ok(told) => told,
-            Err(error) => {
-                // ENOBUFS: some were lost; looking at the connections tells what changed.
-                let detail = format!("MPTCP notifications were lost: {error}");
-                self.event(now, EventKind::Note, None, None, detail);
-                self.refresh(now);
-                return;
-            }
-        };
-        let ours: Vec<(usize, Notification)> = told
-            .into_iter()
-            .filter_map(|n| Some((*self.tokens.get(&n.token)?, n)))
-            .collect();
-        for (channel, notification) in &ours {
-            self.take_in(now, *channel, notification);
-        }
-        if !ours.is_empty() {
-            self.refresh(now);
-        }
-    }
-
-    fn take_in(&mut self, now: Time, channel: usize, told: &Notification) {
-        let address = match self.side {
-            Side::Client => told.local,
-            Side::Server => told.remote,
-        };
-        let path = address.and_then(|a| self.path_of(a.ip()));
-        match told.kind {
-            Pm::SubflowClosed => {
-                let reason = closing_reason(told);
-                match path.map(|p| (channel, p)) {
-                    Some(key) if self.known.contains_key(&key) => {
-                        self.reasons.entry(key).or_insert(reason);
-                    }
-                    _ => {
-                        let detail = format!("a subflow is gone: {reason}");
-                        self.event(now, EventKind::Note, Some(channel), path, detail);
-                    }
-                }
-                self.changed = true;
-            }
-            Pm::SubflowPriority => {
-                let detail = match told.backup {
-                    Some(true) => "the peer made it backup",
-                    _ => "the peer made it regular",
-                };
-                let kind = EventKind::PriorityChanged;
-                self.event(now, kind, Some(channel), path, detail);
-                self.changed = true;
-            }
-            Pm::Announced | Pm::Removed => {
-                let verb = match told.kind {
-                    Pm::Announced => "announced",
-                    _ => "removed",
-                };
-                let id = told.remote_id.unwrap_or(0);
-                let detail = format!("the peer {verb} its address {id}");
-                self.event(now, EventKind::Note, Some(channel), None, detail);
-            }
-            Pm::Created | Pm::Established | Pm::Closed | Pm::SubflowEstablished => {}
-        }
-    }
-
     /// Says why a subflow is about to be seen gone.
     pub fn expect_close(&mut self, channel: usize, path: PathIndex, reason: String) {
         self.reasons.insert((channel, path), reason);
     }
 
     /// The path of a client's address.
-    fn path_of(&self, client: IpAddr) -> Option<PathIndex> {
+    pub fn path_of(&self, client: IpAddr) -> Option<PathIndex> {
         let client = client.to_canonical();
         let index = self.paths.iter().position(|p| p.client == client)?;
         Some(PathIndex(index))
@@ -395,7 +326,11 @@ impl Connections {
             samples.push(row);
             for subflow in &observation.subflows {
                 let name = self.paths[subflow.path.0].name.clone();
-                let row = observe::subflow_row(now, side, channel, name, subflow);
+                let mut row = observe::subflow_row(now, side, channel, name, subflow);
+                if observation.mptcp.is_none() {
+                    // All that waits, waits for this one path.
+                    row.unsent_bytes = Some(observation.unsent);
+                }
                 samples.push(row);
             }
         }
@@ -427,18 +362,5 @@ fn describe(observed: &Observed) -> String {
                 ""
             },
         ),
-    }
-}
-
-fn closing_reason(told: &Notification) -> String {
-    let error = told.error.filter(|e| *e != 0);
-    let error = error.map(|e| io::Error::from_raw_os_error(i32::from(e)).to_string());
-    let reset = told
-        .reset_reason
-        .map(|r| format!("reset, reason {r} (RFC 8684 section 3.6)"));
-    let parts: Vec<String> = error.into_iter().chain(reset).collect();
-    match parts.is_empty() {
-        true => "closed".to_owned(),
-        false => parts.join(", "),
     }
 }

@@ -12,6 +12,7 @@ mod channel;
 mod client;
 mod connections;
 mod info;
+mod notices;
 mod observe;
 mod paths;
 mod server;

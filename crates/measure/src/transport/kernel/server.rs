@@ -12,7 +12,7 @@ use model::{PathIndex, Side, Time};
 use policy::{Action, ConnectionView};
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
-use std::net::{SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsRawFd, RawFd};
 use traffic::Channels;
 
@@ -58,6 +58,14 @@ impl Server {
         self.listener.local_addr()
     }
 
+    fn channel(&self, stream: TcpStream, peer: SocketAddr) -> Result<Channel, SetupError> {
+        socket::prepare(stream.as_raw_fd(), self.config.congestion.as_deref())?;
+        Channel::new(stream, Phase::Open, peer).map_err(|source| SetupError::Option {
+            option: "SO_PROTOCOL",
+            source,
+        })
+    }
+
     fn accept(&mut self, now: Time) -> io::Result<()> {
         loop {
             let (stream, peer) = match self.listener.accept() {
@@ -69,10 +77,16 @@ impl Server {
                     _ => return Err(error),
                 },
             };
-            let wanted = self.config.congestion.as_deref();
-            socket::prepare(stream.as_raw_fd(), wanted)
-                .map_err(|e| io::Error::other(e.to_string()))?;
-            let channel = Channel::new(stream, Phase::Open, peer)?;
+            let channel = match self.channel(stream, peer) {
+                Ok(channel) => channel,
+                Err(why) => {
+                    // One connection that is broken already does not end the run.
+                    let detail = format!("a connection from {peer} was dropped: {why}");
+                    self.connections
+                        .event(now, EventKind::Note, None, None, detail);
+                    continue;
+                }
+            };
             let index = self.connections.channels.len();
             let plain = self.config.protocol == Protocol::Mptcp && !channel.mptcp;
             let detail = format!("from {peer}");
