@@ -226,8 +226,16 @@ impl Paths {
         // The initial subflow's address has the id 0 (RFC 8684 section 3.1).
         let id = subflow.role.map(|r| r.local_id).or(known).unwrap_or(0);
         let (local, remote) = (subflow.subflow.local, subflow.subflow.remote);
-        let destroyed = self.control.destroy_subflow(token, local, remote);
-        let removed = self.control.remove(token, id);
+        // RM_ADDR leaves on the first subflow that is established, unless the kernel holds that
+        // to be stale: on the dead one, when we are quick. The initial subflow can be destroyed
+        // first, as the kernel knows the id 0 without it; any other id goes with its subflow.
+        let (destroyed, removed) = if id == 0 {
+            let destroyed = self.control.destroy_subflow(token, local, remote);
+            (destroyed, self.control.remove(token, id))
+        } else {
+            let removed = self.control.remove(token, id);
+            (self.control.destroy_subflow(token, local, remote), removed)
+        };
         match destroyed {
             // The peer was quick: its answer to RM_ADDR has closed this end as well.
             Err(error) if removed.is_ok() && errno(&error) == Some(libc::ESRCH) => {}
