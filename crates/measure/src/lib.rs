@@ -5,6 +5,7 @@ pub mod doctor;
 pub mod emulator;
 pub mod host;
 pub mod netlink;
+mod priority;
 pub mod recording;
 pub mod transport;
 pub mod world;

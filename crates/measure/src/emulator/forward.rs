@@ -145,6 +145,7 @@ impl Emulator {
     /// Moves packets until `stop` is raised; to be called on a thread of its own. Packets that
     /// are inside then are recorded as such.
     pub fn run(mut self, stop: &StopFlag) -> Result<Timing, EmulatorError> {
+        crate::priority::prefer_promptness();
         // Sleeps end when they should and not up to 50 us later (PR_SET_TIMERSLACK(2const)).
         // SAFETY: no pointer is passed.
         unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };

@@ -56,6 +56,7 @@ impl Writer {
         entries: &Receiver<Entry>,
         failed: &AtomicBool,
     ) -> Result<(), RecordError> {
+        crate::priority::stay_in_background();
         let mut result = Ok(());
         let mut flush_at = Instant::now() + FLUSH_PERIOD;
         let last = loop {

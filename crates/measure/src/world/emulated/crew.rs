@@ -9,10 +9,14 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Low-rate runs that share a core: measured, ten interactive walks take about a quarter of one.
 const LOW_RATE_RUNS_PER_CORE: usize = 6;
+
+/// Runs that start together would send their messages together ever after; this much apart (a
+/// prime number of milliseconds, so that no usual period divides it) they rarely do.
+const START_GAP: Duration = Duration::from_millis(37);
 
 /// What happens in the crew.
 #[derive(Debug)]
@@ -78,13 +82,17 @@ impl Crew {
         let mut active: Vec<(usize, Child)> = Vec::new();
         let mut waiting = 0..runs.len();
         let (mut limit, mut told) = (self.jobs.max(1), false);
+        let mut last_start: Option<Instant> = None;
         loop {
-            while active.len() < limit && !interrupted.load(Ordering::Relaxed) {
-                let Some(run) = waiting.next() else { break };
+            let patience = START_GAP.saturating_sub(last_start.map_or(START_GAP, |t| t.elapsed()));
+            let may_start = active.len() < limit && !interrupted.load(Ordering::Relaxed);
+            if may_start && patience.is_zero() && let Some(run) = waiting.next() {
+                last_start = Some(Instant::now());
                 active.push((run, self.start(run, &runs[run], sender.clone())?));
                 progress(Progress::Started { run });
+                continue;
             }
-            if active.is_empty() {
+            if active.is_empty() && (waiting.is_empty() || !may_start) {
                 return Ok(());
             }
             if interrupted.load(Ordering::Relaxed) && !told {
@@ -93,7 +101,11 @@ impl Crew {
                     terminate(child);
                 }
             }
-            let Ok((run, report)) = receiver.recv_timeout(Duration::from_millis(100)) else {
+            let wait = match may_start && !waiting.is_empty() {
+                true => patience,
+                false => Duration::from_millis(100),
+            };
+            let Ok((run, report)) = receiver.recv_timeout(wait) else {
                 continue;
             };
             let result = match report {
