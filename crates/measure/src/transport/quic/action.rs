@@ -153,6 +153,11 @@ impl Core {
                 .set_path_status(live.id, status(backup))
                 .map_err(|error| format!("path {} keeps its priority: {error}", slot.name))?;
             live.backup = backup;
+            let keep_alive = self.config.keep_alive.filter(|_| !backup);
+            // The id is open: its status was set above.
+            let _ = session
+                .connection
+                .set_path_keep_alive_interval(live.id, keep_alive);
             if (previous == PathStatus::Backup) == backup {
                 return Ok(());
             }

@@ -40,6 +40,9 @@ pub struct CoreConfig {
     pub congestion: Congestion,
     /// The paths in the scenario's order; a connection starts on the first.
     pub paths: Vec<PathAddress>,
+    /// Pings on regular paths after this much silence; backups stay silent. An end that only
+    /// receives has nothing in flight, and notices a dead path by a ping only.
+    pub keep_alive: Option<Duration>,
     /// The server's certificate: the server holds its key, the client accepts no other.
     pub identity: Identity,
 }

@@ -14,7 +14,8 @@ use std::time::{Duration, Instant};
 const MAX_ACK_DELAY: Duration = Duration::from_millis(25);
 /// `kGranularity` (RFC 9002, section 6.1.2).
 const GRANULARITY: Duration = Duration::from_millis(1);
-/// How much longer noq 1.4 waits for each further probe at most (`MAX_PTO_INTERVAL`).
+/// How much longer than for the last noq 1.4 waits for the next probe at most
+/// (`MAX_PTO_INTERVAL`; meant as the interval itself, but added to the last one).
 const MAX_PROBE_INTERVAL: Duration = Duration::from_secs(2);
 
 /// One path of the scenario within one connection.
@@ -52,6 +53,7 @@ struct Frames {
     stream: u64,
     immediate_ack: u64,
     path_response: u64,
+    mtu_probe: u64,
 }
 
 /// What noq counts for a path.
@@ -166,12 +168,15 @@ impl Slot {
             stream: stats.frame_tx.stream,
             immediate_ack: stats.frame_tx.immediate_ack,
             path_response: stats.frame_tx.path_response,
+            mtu_probe: stats.sent_plpmtud_probes,
         };
         let before = std::mem::replace(&mut live.seen, frames);
         // A tail-loss probe asks for an immediate acknowledgement (noq 1.4,
-        // `queue_tail_loss_probe`); so does the answer to a PATH_CHALLENGE.
+        // `queue_tail_loss_probe`); so do the answer to a PATH_CHALLENGE and a probe for a
+        // larger MTU.
         if frames.immediate_ack > before.immediate_ack
             && frames.path_response == before.path_response
+            && frames.mtu_probe == before.mtu_probe
         {
             self.probes += 1;
             live.record.lock().probe_sent();
