@@ -210,13 +210,13 @@ fn plain_quic_stalls_and_recovers_when_its_path_returns() {
     );
     joined.pipes[0].up = true;
     joined.pipes[0].down = true;
-    let returned = joined.now;
     let probe = joined.client_path(WIFI).unwrap().rto.unwrap();
-    println!("after 8 s of silence noq probes every {probe:?}");
-    traffic.run(&mut joined, probe + ms(1_000), ms(100), |_| {});
+    traffic.run(&mut joined, ms(16_000), ms(100), |_| {});
     let delays = traffic.delays(failure, joined.now);
-    // The next probe finds the path again; it may be as far off as the last was.
-    assert!(delays.up_ms < (returned.since(failure) + probe).as_secs_f64() * 1e3 + 200.0);
+    println!("after 8 s of silence noq waits {probe:?} for its next probe; {delays:?}");
+    // Both ends' windows are full, and then noq 1.4 sends acknowledgements only along with its
+    // own probes: it takes up to two of them.
+    assert!(delays.up_ms < 8_000.0 + 12_000.0, "{delays:?}");
     assert!(delays.unanswered <= UNDER_WAY, "{delays:?}");
     assert!(joined.trace.iter().all(|(_, path, _, _)| *path == 0));
 }
