@@ -260,9 +260,12 @@ impl Core {
 
     /// When to call [`Core::handle_timeouts`] next, if nothing happens before.
     pub fn poll_at(&self) -> Option<Time> {
-        let timeouts = self.sessions.iter();
-        let earliest = timeouts.filter_map(|s| s.connection.poll_timeout()).min()?;
-        Some(Time::ZERO + earliest.saturating_duration_since(self.config.base))
+        let sessions = self.sessions.iter();
+        let timers = sessions.filter_map(|s| s.connection.poll_timeout());
+        let timers = timers.map(|at| Time::ZERO + at.saturating_duration_since(self.config.base));
+        let slots = self.sessions.iter().flat_map(|s| &s.paths.slots);
+        let retries = slots.filter_map(|slot| slot.wanted.map(|wanted| wanted.retry_at));
+        timers.chain(retries).min()
     }
 
     /// Runs the timers that are due.

@@ -18,13 +18,17 @@ const GRANULARITY: Duration = Duration::from_millis(1);
 /// (`MAX_PTO_INTERVAL`; meant as the interval itself, but added to the last one).
 const MAX_PROBE_INTERVAL: Duration = Duration::from_secs(2);
 
+/// Between the first attempts to open a path; doubled up to [`LAST_RETRY`].
+const FIRST_RETRY: Duration = Duration::from_millis(10);
+const LAST_RETRY: Duration = Duration::from_secs(1);
+
 /// One path of the scenario within one connection.
 pub(super) struct Slot {
     pub name: Name,
     /// The client's address on it.
     pub client: IpAddr,
-    /// An opening that waits for path ids or connection ids from the peer; whether as a backup.
-    pub wanted: Option<bool>,
+    /// An opening that waits for path ids or connection ids from the peer.
+    pub wanted: Option<Wanted>,
     /// The id that is opening or open.
     pub current: Option<Live>,
     /// Ids that are closing: noq keeps them for three probe timeouts.
@@ -35,6 +39,31 @@ pub(super) struct Slot {
     pub probes: u64,
     past: Counters,
     used: bool,
+}
+
+/// A path that could not be opened yet. Each attempt tells the peer that it is blocked
+/// (PATHS_BLOCKED, PATH_CIDS_BLOCKED), so attempts must not follow every packet.
+#[derive(Clone, Copy)]
+pub(super) struct Wanted {
+    pub backup: bool,
+    pub retry_at: Time,
+    retry_after: Duration,
+}
+
+impl Wanted {
+    pub(super) fn new(now: Time, backup: bool) -> Wanted {
+        Wanted {
+            backup,
+            retry_at: now,
+            retry_after: FIRST_RETRY,
+        }
+    }
+
+    /// An attempt at `now` failed.
+    pub(super) fn postpone(&mut self, now: Time) {
+        self.retry_at = now + self.retry_after;
+        self.retry_after = (self.retry_after * 2).min(LAST_RETRY);
+    }
 }
 
 /// A path id in use.

@@ -134,6 +134,65 @@ fn path_sent(joined: &mut Joined, path: usize) -> u64 {
     rows.map(|row| row.sent_packets.unwrap()).nth(path).unwrap()
 }
 
+/// noq prefers the lowest path id, and a path that is opened again gets a higher one.
+#[test]
+fn data_returns_to_a_reopened_path_only_when_the_other_steps_back() {
+    let mut joined = connected(true);
+    let mut traffic = Interactive::new(joined.now);
+    joined.open(CELLULAR, false).unwrap();
+    traffic.run(&mut joined, ms(300), ms(100), |_| {});
+    joined.close(WIFI).unwrap();
+    traffic.run(&mut joined, ms(500), ms(100), |_| {});
+    joined.open(WIFI, false).unwrap();
+    traffic.run(&mut joined, ms(500), ms(100), |_| {});
+    let since = joined.now;
+    traffic.run(&mut joined, ms(1_000), ms(100), |_| {});
+    assert_eq!(joined.datagrams(since, WIFI, true), 0);
+    joined.set_backup(CELLULAR, true).unwrap();
+    traffic.run(&mut joined, ms(500), ms(100), |_| {});
+    let since = joined.now;
+    traffic.run(&mut joined, ms(1_000), ms(100), |_| {});
+    for up in [true, false] {
+        assert!(joined.datagrams(since, WIFI, up) > 20);
+        assert_eq!(joined.datagrams(since, CELLULAR, up), 0);
+    }
+}
+
+/// Right after the handshake there are no connection ids for another path yet.
+#[test]
+fn a_path_asked_for_too_early_is_opened_soon() {
+    let mut joined = Joined::new(true, 3, &[20, 60]);
+    while joined.open(CELLULAR, true).is_err() {
+        joined.run_for(ms(1));
+    }
+    let asked = joined.now;
+    while !joined.is_established(CELLULAR) {
+        joined.run_for(ms(1));
+        assert!(joined.now.since(asked) < ms(150), "not open yet");
+    }
+    joined.run_for(ms(500));
+    let since = joined.now;
+    joined.run_for(ms(2_000));
+    assert_eq!(joined.trace.iter().filter(|sent| sent.0 > since).count(), 0);
+}
+
+/// The peer grants a new path id for each one that is closed, once it has heard of it.
+#[test]
+fn paths_closed_and_opened_in_haste_run_out_of_ids_and_get_new_ones() {
+    let mut joined = connected(true);
+    joined.open(CELLULAR, false).unwrap();
+    joined.run_for(ms(500));
+    for _ in 0..20 {
+        joined.close(CELLULAR).unwrap();
+        joined.open(CELLULAR, false).unwrap();
+    }
+    joined.run_for(ms(3_000));
+    assert!(joined.is_established(CELLULAR));
+    let since = joined.now;
+    joined.run_for(ms(2_000));
+    assert_eq!(joined.trace.iter().filter(|sent| sent.0 > since).count(), 0);
+}
+
 #[test]
 fn actions_that_cannot_be_carried_out_say_why() {
     let mut joined = connected(true);

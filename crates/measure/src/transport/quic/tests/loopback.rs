@@ -203,8 +203,8 @@ fn a_path_without_its_address_loses_packets_and_nothing_else() {
     let mut pair = Pair::new(&["127.0.0.4", "192.0.2.7"]);
     pair.apply(open(SECOND));
     pair.exchange(100_000);
+    pair.until("refused", |pair| pair.client.refused() > 0);
     assert_eq!(pair.state(SECOND), Some(PathState::Opening));
-    assert!(pair.client.refused() > 0);
     let mut events: Vec<Event> = Vec::new();
     pair.client.events(&mut events);
     let notes = events.iter().filter(|e| e.kind == EventKind::Note);
@@ -236,6 +236,7 @@ fn sockets_carry_the_ecn_codepoint() {
         let address = SocketAddr::new(address.parse::<IpAddr>().unwrap(), 0);
         let (Ok(mut a), Ok(mut b)) = (Socket::bind(address), Socket::bind(address)) else {
             assert!(address.is_ipv6(), "a host may lack IPv6, but not IPv4");
+            eprintln!("skipped: this host has no IPv6 loopback address");
             continue;
         };
         let mut buffer = [0; 64];

@@ -119,7 +119,7 @@ fn check(seed: u64, operations: &[Operation]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn no_bytes_are_lost(seed in any::<u64>(), operations in prop::collection::vec(operation(), 0..40)) {
