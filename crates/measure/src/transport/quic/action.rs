@@ -3,7 +3,7 @@
 
 use super::core::Core;
 use super::drive::priority;
-use super::path::{four_tuple, status};
+use super::path::{Wanted, four_tuple, status};
 use model::record::EventKind;
 use model::{PathIndex, Side, Time};
 use noq_proto::{PathError, PathStatus, VarInt};
@@ -66,7 +66,7 @@ impl Core {
         if slot.current.is_some() || slot.wanted.is_some() {
             return Err(format!("path {} is already open", slot.name));
         }
-        slot.wanted = Some(backup);
+        slot.wanted = Some(Wanted::new(now, backup));
         self.changed = true;
         let detail = format!("as {}", priority(backup));
         self.event(now, EventKind::PathOpening, connection, Some(path), detail);
@@ -74,7 +74,7 @@ impl Core {
     }
 
     /// Opens the paths that were asked for, as far as the peer has provided path ids and
-    /// connection ids; the others are tried again when something arrives.
+    /// connection ids; the others are tried again later.
     pub(super) fn open_wanted_paths(&mut self, now: Time) {
         let instant = self.instant(now);
         let mut failed = Vec::new();
@@ -83,7 +83,10 @@ impl Core {
                 continue;
             };
             for (path, slot) in session.paths.slots.iter_mut().enumerate() {
-                let Some(backup) = slot.wanted else { continue };
+                let Some(wanted) = slot.wanted.as_mut().filter(|w| w.retry_at <= now) else {
+                    continue;
+                };
+                let backup = wanted.backup;
                 let network_path = four_tuple(server, slot.client);
                 let connection = &mut session.connection;
                 match connection.open_path(network_path, status(backup), instant) {
@@ -91,7 +94,9 @@ impl Core {
                         slot.wanted = None;
                         slot.adopt(connection, id, backup);
                     }
-                    Err(PathError::MaxPathIdReached | PathError::RemoteCidsExhausted) => {}
+                    Err(PathError::MaxPathIdReached | PathError::RemoteCidsExhausted) => {
+                        wanted.postpone(now);
+                    }
                     Err(error) => {
                         slot.wanted = None;
                         failed.push((index, PathIndex(path), error));
@@ -146,13 +151,18 @@ impl Core {
         let session = &mut self.sessions[connection];
         let slot = &mut session.paths.slots[path.0];
         if let Some(wanted) = &mut slot.wanted {
-            *wanted = backup;
+            wanted.backup = backup;
         } else if let Some(live) = &mut slot.current {
             let previous = session
                 .connection
                 .set_path_status(live.id, status(backup))
                 .map_err(|error| format!("path {} keeps its priority: {error}", slot.name))?;
             live.backup = backup;
+            let keep_alive = self.config.keep_alive.filter(|_| !backup);
+            // The id is open: its status was set above.
+            let _ = session
+                .connection
+                .set_path_keep_alive_interval(live.id, keep_alive);
             if (previous == PathStatus::Backup) == backup {
                 return Ok(());
             }

@@ -40,6 +40,9 @@ pub struct CoreConfig {
     pub congestion: Congestion,
     /// The paths in the scenario's order; a connection starts on the first.
     pub paths: Vec<PathAddress>,
+    /// Pings on regular paths after this much silence; backups stay silent. An end that only
+    /// receives has nothing in flight, and notices a dead path by a ping only.
+    pub keep_alive: Option<Duration>,
     /// The server's certificate: the server holds its key, the client accepts no other.
     pub identity: Identity,
 }
@@ -257,9 +260,12 @@ impl Core {
 
     /// When to call [`Core::handle_timeouts`] next, if nothing happens before.
     pub fn poll_at(&self) -> Option<Time> {
-        let timeouts = self.sessions.iter();
-        let earliest = timeouts.filter_map(|s| s.connection.poll_timeout()).min()?;
-        Some(Time::ZERO + earliest.saturating_duration_since(self.config.base))
+        let sessions = self.sessions.iter();
+        let timers = sessions.filter_map(|s| s.connection.poll_timeout());
+        let timers = timers.map(|at| Time::ZERO + at.saturating_duration_since(self.config.base));
+        let slots = self.sessions.iter().flat_map(|s| &s.paths.slots);
+        let retries = slots.filter_map(|slot| slot.wanted.map(|wanted| wanted.retry_at));
+        timers.chain(retries).min()
     }
 
     /// Runs the timers that are due.

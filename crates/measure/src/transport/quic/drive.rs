@@ -63,6 +63,11 @@ impl Core {
             && let Some(live) = &mut state.paths.slots[index.0].current
         {
             live.established = true;
+            let keep_alive = self.config.keep_alive.filter(|_| multipath);
+            // The id is open: it was established this very moment.
+            let _ = state
+                .connection
+                .set_path_keep_alive_interval(PathId::ZERO, keep_alive);
         }
         self.changed = true;
         let how = if multipath { "with" } else { "without" };
@@ -120,6 +125,11 @@ impl Core {
             && let Some(live) = &mut state.paths.slots[index.0].current
         {
             live.established = true;
+            let keep_alive = self.config.keep_alive.filter(|_| !live.backup);
+            // The id is open: it was established this very moment.
+            let _ = state
+                .connection
+                .set_path_keep_alive_interval(id, keep_alive);
             if live.backup && is_client {
                 // noq 1.4 tells the peer of changes only, and a path opened as backup was never
                 // anything else: change it there and back. Before the path is established the

@@ -109,7 +109,9 @@ fn subflow(path: PathIndex, state: PathState, slot: &Slot, snapshot: &Snapshot) 
     SubflowView {
         path,
         state,
-        backup: live.map_or(slot.wanted == Some(true), |live| live.backup),
+        backup: live.map_or(slot.wanted.is_some_and(|wanted| wanted.backup), |live| {
+            live.backup
+        }),
         srtt: snapshot.rtt.map(|(srtt, _)| srtt),
         rto: snapshot.pto,
         timeouts: snapshot.timeouts,

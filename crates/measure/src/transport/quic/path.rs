@@ -14,16 +14,21 @@ use std::time::{Duration, Instant};
 const MAX_ACK_DELAY: Duration = Duration::from_millis(25);
 /// `kGranularity` (RFC 9002, section 6.1.2).
 const GRANULARITY: Duration = Duration::from_millis(1);
-/// How much longer noq 1.4 waits for each further probe at most (`MAX_PTO_INTERVAL`).
+/// How much longer than for the last noq 1.4 waits for the next probe at most
+/// (`MAX_PTO_INTERVAL`; meant as the interval itself, but added to the last one).
 const MAX_PROBE_INTERVAL: Duration = Duration::from_secs(2);
+
+/// Between the first attempts to open a path; doubled up to [`LAST_RETRY`].
+const FIRST_RETRY: Duration = Duration::from_millis(10);
+const LAST_RETRY: Duration = Duration::from_secs(1);
 
 /// One path of the scenario within one connection.
 pub(super) struct Slot {
     pub name: Name,
     /// The client's address on it.
     pub client: IpAddr,
-    /// An opening that waits for path ids or connection ids from the peer; whether as a backup.
-    pub wanted: Option<bool>,
+    /// An opening that waits for path ids or connection ids from the peer.
+    pub wanted: Option<Wanted>,
     /// The id that is opening or open.
     pub current: Option<Live>,
     /// Ids that are closing: noq keeps them for three probe timeouts.
@@ -34,6 +39,31 @@ pub(super) struct Slot {
     pub probes: u64,
     past: Counters,
     used: bool,
+}
+
+/// A path that could not be opened yet. Each attempt tells the peer that it is blocked
+/// (PATHS_BLOCKED, PATH_CIDS_BLOCKED), so attempts must not follow every packet.
+#[derive(Clone, Copy)]
+pub(super) struct Wanted {
+    pub backup: bool,
+    pub retry_at: Time,
+    retry_after: Duration,
+}
+
+impl Wanted {
+    pub(super) fn new(now: Time, backup: bool) -> Wanted {
+        Wanted {
+            backup,
+            retry_at: now,
+            retry_after: FIRST_RETRY,
+        }
+    }
+
+    /// An attempt at `now` failed.
+    pub(super) fn postpone(&mut self, now: Time) {
+        self.retry_at = now + self.retry_after;
+        self.retry_after = (self.retry_after * 2).min(LAST_RETRY);
+    }
 }
 
 /// A path id in use.
@@ -52,6 +82,7 @@ struct Frames {
     stream: u64,
     immediate_ack: u64,
     path_response: u64,
+    mtu_probe: u64,
 }
 
 /// What noq counts for a path.
@@ -166,12 +197,15 @@ impl Slot {
             stream: stats.frame_tx.stream,
             immediate_ack: stats.frame_tx.immediate_ack,
             path_response: stats.frame_tx.path_response,
+            mtu_probe: stats.sent_plpmtud_probes,
         };
         let before = std::mem::replace(&mut live.seen, frames);
         // A tail-loss probe asks for an immediate acknowledgement (noq 1.4,
-        // `queue_tail_loss_probe`); so does the answer to a PATH_CHALLENGE.
+        // `queue_tail_loss_probe`); so do the answer to a PATH_CHALLENGE and a probe for a
+        // larger MTU.
         if frames.immediate_ack > before.immediate_ack
             && frames.path_response == before.path_response
+            && frames.mtu_probe == before.mtu_probe
         {
             self.probes += 1;
             live.record.lock().probe_sent();

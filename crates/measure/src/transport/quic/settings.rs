@@ -13,8 +13,7 @@ use rand_pcg::Pcg64;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// A stall is data: only silence this long ends a connection. The interval between probes is
-/// then capped at 2 s (noq 1.4, `MAX_PTO_INTERVAL`).
+/// A stall is data: only silence this long ends a connection.
 const IDLE_TIMEOUT_MS: u32 = 600_000;
 
 /// Above about 2.4 MB noq 1.4 can kill a connection whose receiver sees too many gaps.

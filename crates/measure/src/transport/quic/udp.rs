@@ -17,6 +17,7 @@ use policy::{Action, ConnectionView};
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::RawFd;
+use std::time::Duration;
 use traffic::Channels;
 
 /// Datagrams taken from one socket before the others and the timers get their turn.
@@ -33,6 +34,8 @@ pub struct ClientConfig {
     pub paths: Vec<LocalPath>,
     /// How many streams to open.
     pub channels: usize,
+    /// As in [`CoreConfig::keep_alive`]; `None` is noq's default.
+    pub keep_alive: Option<Duration>,
     /// `cubic`, `reno` or `bbr`; `None` means `cubic`. The manifest records which.
     pub congestion: Option<String>,
     /// The run's clock.
@@ -98,6 +101,7 @@ impl Udp {
             multipath: config.multipath,
             congestion: congestion(config.congestion.as_deref())?,
             paths: paths.collect(),
+            keep_alive: config.keep_alive,
             identity: config.identity,
         };
         let used = if config.multipath {
@@ -121,6 +125,7 @@ impl Udp {
             multipath: config.multipath,
             congestion: congestion(config.congestion.as_deref())?,
             paths: config.paths,
+            keep_alive: None,
             identity: config.identity,
         };
         let address = config.address;

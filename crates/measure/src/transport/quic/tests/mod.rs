@@ -1,4 +1,8 @@
-//! Does QUIC do what path managers and records rely on? Client and server in virtual time.
+//! Does QUIC do what path managers and records rely on? Client and server in virtual time, and
+//! once over the loopback interface.
 
+mod lifecycle;
+mod loopback;
 mod pipe;
+mod random;
 mod recovery;

@@ -32,6 +32,22 @@ fn client_address(path: usize) -> IpAddr {
     IpAddr::V4(Ipv4Addr::new(10, 77, path as u8 + 1, 2))
 }
 
+fn config(seed: u64, paths: usize) -> CoreConfig {
+    let paths = (0..paths).map(|path| PathAddress {
+        name: Name::from(NAMES[path]),
+        client: client_address(path),
+    });
+    CoreConfig {
+        base: Instant::now(),
+        seed: Seed(seed),
+        multipath: true,
+        congestion: Congestion::Cubic,
+        paths: paths.collect(),
+        keep_alive: None,
+        identity: Identity::generate().expect("a certificate"),
+    }
+}
+
 /// One path: its delay, and which directions carry anything.
 #[derive(Clone, Copy, Debug)]
 pub struct Pipe {
@@ -70,36 +86,49 @@ impl Joined {
         seed: u64,
         rtts_ms: &[u64],
     ) -> Joined {
-        let paths = (0..rtts_ms.len()).map(|path| PathAddress {
-            name: Name::from(NAMES[path]),
-            client: client_address(path),
-        });
-        let config = CoreConfig {
-            base: Instant::now(),
-            seed: Seed(seed),
-            multipath: client_multipath,
-            congestion,
-            paths: paths.collect(),
-            identity: Identity::generate().expect("a certificate"),
-        };
-        let server_config = CoreConfig {
-            multipath: server_multipath,
-            ..config.clone()
-        };
+        let mut client = config(seed, rtts_ms.len());
+        client.congestion = congestion;
+        client.multipath = client_multipath;
+        let mut server = client.clone();
+        server.multipath = server_multipath;
+        Joined::of(client, server, rtts_ms)
+    }
+
+    /// Multipath, with the client's configuration changed.
+    pub fn configured(seed: u64, rtts_ms: &[u64], change: impl Fn(&mut CoreConfig)) -> Joined {
+        let server = config(seed, rtts_ms.len());
+        let mut client = server.clone();
+        change(&mut client);
+        Joined::of(client, server, rtts_ms)
+    }
+
+    /// A client that does not know this server.
+    pub fn strangers(seed: u64, rtts_ms: &[u64]) -> Joined {
+        let (client, server) = (config(seed, rtts_ms.len()), config(seed, rtts_ms.len()));
+        Joined::of(client, server, rtts_ms)
+    }
+
+    fn of(client: CoreConfig, server: CoreConfig, rtts_ms: &[u64]) -> Joined {
         let pipe = |rtt: &u64| Pipe {
             one_way: ms(*rtt) / 2,
             up: true,
             down: true,
         };
         Joined {
-            client: Core::client(config, server_address(), 2, Time::ZERO).expect("a client"),
-            server: Core::server(server_config).expect("a server"),
+            client: Core::client(client, server_address(), 2, Time::ZERO).expect("a client"),
+            server: Core::server(server).expect("a server"),
             now: Time::ZERO,
             pipes: rtts_ms.iter().map(pipe).collect(),
             flights: BTreeMap::new(),
             sent: 0,
             trace: Vec::new(),
         }
+    }
+
+    /// Reads and forgets what the client received.
+    pub fn drain_client(&mut self, channel: usize) {
+        let mut buffer = [0; 4096];
+        while self.client.read(channel, &mut buffer) > 0 {}
     }
 
     fn send(&mut self) {
@@ -141,7 +170,12 @@ impl Joined {
                 return;
             }
             self.now = self.now.max(next);
-            while self.flights.keys().next().is_some_and(|key| key.0 <= self.now) {
+            while self
+                .flights
+                .keys()
+                .next()
+                .is_some_and(|key| key.0 <= self.now)
+            {
                 self.deliver_next();
             }
             for core in [&mut self.client, &mut self.server] {
@@ -301,8 +335,18 @@ impl Interactive {
                     self.down.sent.push(joined.now);
                 }
             }
-            exchange(&mut self.up, &mut joined.client, &mut joined.server, joined.now);
-            exchange(&mut self.down, &mut joined.server, &mut joined.client, joined.now);
+            exchange(
+                &mut self.up,
+                &mut joined.client,
+                &mut joined.server,
+                joined.now,
+            );
+            exchange(
+                &mut self.down,
+                &mut joined.server,
+                &mut joined.client,
+                joined.now,
+            );
             if joined.now >= next_decision {
                 next_decision += period;
                 manage(joined);
@@ -310,10 +354,11 @@ impl Interactive {
         }
     }
 
-    pub fn delays(&self, since: Time) -> Delays {
+    /// A chunk that was never answered counts with its age at `now`.
+    pub fn delays(&self, since: Time, now: Time) -> Delays {
         Delays {
-            up_ms: self.up.worst(since),
-            down_ms: self.down.worst(since),
+            up_ms: self.up.worst(since, now),
+            down_ms: self.down.worst(since, now),
             unanswered: self.up.unanswered() + self.down.unanswered(),
         }
     }
@@ -345,11 +390,10 @@ fn exchange(stream: &mut Stream, sender: &mut Core, receiver: &mut Core, now: Ti
 }
 
 impl Stream {
-    fn worst(&self, since: Time) -> f64 {
-        let end = self.answered.last().copied().unwrap_or(Time::ZERO);
+    fn worst(&self, since: Time, now: Time) -> f64 {
         let delays = self.sent.iter().enumerate().filter(|(_, at)| **at >= since);
         delays
-            .map(|(n, at)| self.answered.get(n).copied().unwrap_or(end.max(*at)).since(*at))
+            .map(|(n, at)| self.answered.get(n).copied().unwrap_or(now).since(*at))
             .map(|delay| delay.as_secs_f64() * 1e3)
             .fold(0.0, f64::max)
     }
