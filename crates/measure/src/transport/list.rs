@@ -146,6 +146,7 @@ fn noq_client(setup: &ClientSetup<'_>, multipath: bool) -> Result<Box<dyn Endpoi
         server: setup.server,
         paths: setup.paths.to_vec(),
         channels: setup.channels,
+        keep_alive: None,
         congestion: setup.congestion.map(str::to_owned),
         clock: setup.clock,
         seed: setup.seed,
