@@ -21,6 +21,7 @@
 //!     lost: 0,
 //!     in_flight: 0,
 //!     oldest_unacked: None,
+//!     received: 10,
 //! };
 //! let view = View {
 //!     paths: [PathKind::Wifi, PathKind::Cellular].map(|kind| PathView { kind, up: true }).into(),

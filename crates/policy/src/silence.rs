@@ -175,6 +175,7 @@ mod tests {
                     lost: 0,
                     in_flight: age.map_or(0, |_| 2_000),
                     oldest_unacked: age.map(Duration::from_millis),
+                    received: 0,
                 };
                 watch.look(Time::from_millis(now), &subflow, &limits)
             })

@@ -75,6 +75,9 @@ pub struct SubflowView {
     pub in_flight: u64,
     /// How long the oldest byte in flight has been waiting.
     pub oldest_unacked: Option<Duration>,
+    /// What arrived on the subflow since it began, in the stack's own unit (segments, bytes): only
+    /// whether it rises counts, as that is the one proof that the path works towards this end.
+    pub received: u64,
 }
 
 /// Something a path manager can ask of a transport.

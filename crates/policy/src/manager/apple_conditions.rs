@@ -133,6 +133,7 @@ mod tests {
             lost: 0,
             in_flight: 0,
             oldest_unacked: None,
+            received: 0,
         }
     }
 
@@ -163,6 +164,7 @@ mod tests {
         let wifi = |srtt, rto, timeouts, age: u64| SubflowView {
             timeouts,
             oldest_unacked: (age > 0).then(|| Duration::from_millis(age)),
+            received: 0,
             ..subflow(0, srtt, rto)
         };
         let with = |wifi: SubflowView| reason(false, &[wifi, lte.clone()], None);

@@ -27,6 +27,9 @@
 //!   its subflow is closed. It is opened again, as a backup, as soon as its interface comes back
 //!   and otherwise every [`AppleInteractive::reopen_every`]: over a silently dead path, the
 //!   attempt itself is the probe, and is closed after [`AppleInteractive::open_timeout`].
+//!   Silent is also a home that was left for silence and from which nothing arrived since: over
+//!   QUIC its data may be acknowledged on another path while its downlink is dead, and a return
+//!   would strand the server's data there.
 //! - *Stale measurements.* An idle backup measures nothing, so 1 or 3 would hold for ever after
 //!   one bad moment. After [`AppleInteractive::stale_after`] without data in flight, home is used
 //!   again, and its old figures do not count until they change.
@@ -96,6 +99,8 @@ enum Mode {
         clear_since: Option<Time>,
         /// Since when home has been silent.
         silent_since: Option<Time>,
+        /// What had arrived from home when it was left for silence; until more does, it is silent.
+        heard: Option<u64>,
         /// As above.
         stale: Option<Measured>,
     },
@@ -126,6 +131,7 @@ impl AppleInteractive {
                             since: now,
                             clear_since: None,
                             silent_since: None,
+                            heard: None,
                             stale,
                         };
                         self.step(at, away, decisions)
@@ -143,15 +149,25 @@ impl AppleInteractive {
                 since,
                 clear_since,
                 silent_since,
+                heard,
                 stale,
             } => {
-                let Some(reason) = self.thresholds.reason(at, cellular, stale) else {
+                let received = connection.on(HOME).map(|home| home.received);
+                let deaf = heard.is_some() && received == heard;
+                let reason = self.thresholds.reason(at, cellular, stale);
+                let reason = reason.or_else(|| {
+                    let text = format!("nothing arrived over {} since it was left", label(view, HOME));
+                    let kind = Kind::Silent;
+                    (works && deaf).then_some(Reason { kind, text })
+                });
+                let Some(reason) = reason else {
                     let clear = clear_since.unwrap_or(now);
                     if works && now.since(clear) < self.recover_after {
                         return Mode::Away {
                             since,
                             clear_since: Some(clear),
                             silent_since: None,
+                            heard: None,
                             stale,
                         };
                     }
@@ -185,6 +201,11 @@ impl AppleInteractive {
                     since,
                     clear_since: None,
                     silent_since,
+                    heard: match silent_since {
+                        Some(_) if deaf => heard,
+                        Some(_) => received,
+                        None => None,
+                    },
                     stale,
                 }
             }
@@ -319,6 +340,14 @@ mod tests {
         stage.run(1_500);
         stage.revive(0);
         stage.run(10_000);
+        insta::assert_snapshot!(stage.story());
+    }
+
+    #[test]
+    fn a_home_that_is_deaf_is_not_returned_to() {
+        let mut stage = stage(Stack::Quic);
+        stage.deafen(0);
+        stage.run(8_000);
         insta::assert_snapshot!(stage.story());
     }
 

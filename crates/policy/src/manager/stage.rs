@@ -23,6 +23,8 @@ struct Path {
     kind: PathKind,
     up: bool,
     alive: bool,
+    /// Nothing arrives over it; what it sends is acknowledged over another path, once that is used.
+    deaf: bool,
     rtt: u64,
 }
 
@@ -33,6 +35,7 @@ struct Subflow {
     since: u64,
     sent: u64,
     retransmissions: u64,
+    received: u64,
     /// When the oldest byte that got no answer was sent.
     stuck: Option<u64>,
 }
@@ -59,6 +62,7 @@ impl Stage {
             kind,
             up: true,
             alive: true,
+            deaf: false,
             rtt,
         };
         Stage {
@@ -84,6 +88,11 @@ impl Stage {
 
     pub fn revive(&mut self, path: usize) {
         self.paths[path].alive = true;
+    }
+
+    /// The path loses everything towards the client.
+    pub fn deafen(&mut self, path: usize) {
+        self.paths[path].deaf = true;
     }
 
     /// The interface goes up or down.
@@ -135,7 +144,7 @@ impl Stage {
         let (now, stack) = (self.now, self.stack);
         for subflow in self.connections.iter_mut().flatten() {
             let path = &self.paths[subflow.path];
-            let works = path.alive && path.up;
+            let works = path.alive && path.up && !path.deaf;
             let before = subflow.state;
             match subflow.state {
                 // SYN, SYN/ACK, ACK and its acknowledgement: fully established after 2 RTT.
@@ -150,6 +159,9 @@ impl Stage {
                     let sends = !subflow.backup && now.is_multiple_of(CHUNK);
                     subflow.sent += 2 * u64::from(sends);
                     if works {
+                        subflow.received += u64::from(sends || subflow.stuck.is_some());
+                        subflow.stuck = None;
+                    } else if path.deaf && subflow.backup {
                         subflow.stuck = None;
                     } else if sends && subflow.stuck.is_none() {
                         subflow.stuck = Some(now);
@@ -194,6 +206,7 @@ impl Stage {
                 lost: 0,
                 in_flight: waited.map_or(0, |_| 2_000),
                 oldest_unacked: waited.map(Duration::from_millis),
+                received: s.received,
             }
         };
         let connections = self.connections.iter().enumerate();
@@ -272,6 +285,7 @@ impl Subflow {
             since,
             sent: 0,
             retransmissions: 0,
+            received: 0,
             stuck: None,
         }
     }
