@@ -5,6 +5,20 @@ use anyhow::Result;
 
 /// Runs every bench; each prints one JSON object.
 pub fn all() -> Result<()> {
-    shell::cargo(&["bench", "--locked", "--package", "walkabout-network", "--bench", "link"])?;
-    shell::cargo(&["bench", "--locked", "--package", "walkabout-measure", "--bench", "links"])
+    shell::cargo(&[
+        "bench",
+        "--locked",
+        "--package",
+        "walkabout-network",
+        "--bench",
+        "link",
+    ])?;
+    shell::cargo(&[
+        "bench",
+        "--locked",
+        "--package",
+        "walkabout-measure",
+        "--bench",
+        "links",
+    ])
 }

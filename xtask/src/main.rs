@@ -19,9 +19,9 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Build everything and run the main job: `walkabout run walk`, or what you give instead.
+    /// Build everything, then `walkabout run walk`, or another scenario.
     Run {
-        /// Arguments for `walkabout`, such as `run blackhole --seed 7` or `doctor`.
+        /// Arguments for `walkabout run`, such as `blackhole --seed 7`.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
@@ -39,11 +39,9 @@ fn main() -> Result<()> {
             web::build()?;
             shell::cargo(&["build", "--locked", "--release", "--package", "walkabout"])?;
             let walkabout = shell::target()?.join("release/walkabout");
-            let mut arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-            if arguments.is_empty() {
-                arguments = vec!["run", "walk"];
-            }
-            shell::become_program(&walkabout, &arguments)
+            let mut all = vec!["run"];
+            all.extend(arguments.iter().map(String::as_str));
+            shell::become_program(&walkabout, &all)
         }
         Command::Test => test::all(),
         Command::Web => web::build(),

@@ -39,12 +39,10 @@ pub fn cargo(arguments: &[&str]) -> Result<()> {
 
 /// Runs cargo with more environment variables.
 pub fn cargo_with(arguments: &[&str], variables: &[(&str, &str)]) -> Result<()> {
-    run(
-        Command::new(cargo_program())
-            .args(arguments)
-            .envs(variables.iter().copied())
-            .current_dir(root()),
-    )
+    run(Command::new(cargo_program())
+        .args(arguments)
+        .envs(variables.iter().copied())
+        .current_dir(root()))
 }
 
 /// Runs a program in `folder`.

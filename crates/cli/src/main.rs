@@ -38,5 +38,9 @@ fn usage(error: &clap::Error) -> ExitCode {
         return Failure::usage(error.to_string().trim_end()).report(true);
     }
     let _ = error.print();
-    ExitCode::from(if error.use_stderr() { failure::USAGE } else { 0 })
+    ExitCode::from(if error.use_stderr() {
+        failure::USAGE
+    } else {
+        0
+    })
 }

@@ -56,7 +56,10 @@ impl Stage {
         let text = model::scenario::builtin::find("blackhole").expect("built in");
         let text = text
             .replace("duration = \"30 s\"", "duration = \"6 s\"")
-            .replace("from = \"10 s\", to = \"10.1 s\"", "from = \"2 s\", to = \"2.1 s\"");
+            .replace(
+                "from = \"10 s\", to = \"10.1 s\"",
+                "from = \"2 s\", to = \"2.1 s\"",
+            );
         let scenario = model::Scenario::parse(&text, "short").expect("still a scenario");
         assert_eq!(scenario.duration.get(), Duration::from_secs(6));
         fs::write(self.path("short.toml"), text).expect("our own folder");
@@ -186,7 +189,14 @@ fn silent_loss_of_the_downlink() {
 fn kernel_backup_stalls_when_only_the_uplink_is_lost() {
     let stage = Stage::new();
     let output = stage
-        .command(&["run", "blackhole-up", "--protocol", "mptcp", "--policy", "backup"])
+        .command(&[
+            "run",
+            "blackhole-up",
+            "--protocol",
+            "mptcp",
+            "--policy",
+            "backup",
+        ])
         .args(["--repeat", "8", "--json", "--out", "out"])
         .output()
         .expect("it starts");
@@ -220,7 +230,15 @@ fn tun_devices_where_they_open() {
     let stage = Stage::new();
     let scenario = stage.short_scenario();
     let output = stage
-        .command(&["run", scenario, "--protocol", "tcp", "--json", "--out", "out"])
+        .command(&[
+            "run",
+            scenario,
+            "--protocol",
+            "tcp",
+            "--json",
+            "--out",
+            "out",
+        ])
         .args(["--device", "tun"])
         .output()
         .expect("it starts");
@@ -238,7 +256,15 @@ fn ping_and_bulk_come_to_their_own_end() {
     for (pattern, messages) in [("ping", 5), ("bulk", 1)] {
         let started = Instant::now();
         let output = stage
-            .command(&["run", "steady", "--traffic", pattern, "--json", "--jobs", "2"])
+            .command(&[
+                "run",
+                "steady",
+                "--traffic",
+                pattern,
+                "--json",
+                "--jobs",
+                "2",
+            ])
             .args(["--policy", "fullmesh", "--out", pattern])
             .output()
             .expect("it starts");
@@ -265,8 +291,8 @@ fn under_way(stage: &Stage) -> Child {
         .stderr(Stdio::piped())
         .spawn()
         .expect("it starts");
-    let tables = ["tcp", "mpquic-fullmesh"]
-        .map(|run| stage.path("out").join(run).join("messages.arrows"));
+    let tables =
+        ["tcp", "mpquic-fullmesh"].map(|run| stage.path("out").join(run).join("messages.arrows"));
     within(Duration::from_secs(30), "messages", || {
         let written = |file: &PathBuf| fs::metadata(file).is_ok_and(|m| m.len() > 2_000);
         tables.iter().all(written)
@@ -326,7 +352,11 @@ fn killed_runs_leave_nothing_but_a_readable_folder() {
     let rows = table(&output);
     assert_eq!(rows.len(), 2);
     for row in &rows {
-        assert!(row["notes"][0].as_str().is_some_and(|n| n.contains("incomplete")));
+        assert!(
+            row["notes"][0]
+                .as_str()
+                .is_some_and(|n| n.contains("incomplete"))
+        );
         let (delay, _) = greatest(row, "delay-max-up");
         assert!(delay > 0.02, "messages were read: {delay}");
     }
@@ -343,7 +373,10 @@ fn interrupted_runs_close_their_tables() {
     let mut said = String::new();
     let mut stderr = child.stderr.take().expect("piped");
     stderr.read_to_string(&mut said).expect("UTF-8");
-    assert!(said.contains("interrupted") && said.contains("out"), "{said}");
+    assert!(
+        said.contains("interrupted") && said.contains("out"),
+        "{said}"
+    );
     for run in ["tcp", "mpquic-fullmesh"] {
         let folder = stage.path("out").join(run);
         assert_eq!(manifest(&folder)["status"], "incomplete");

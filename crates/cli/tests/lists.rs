@@ -18,7 +18,10 @@ fn mentions<'n>(file: &str, names: impl IntoIterator<Item = &'n str>) {
         .into_iter()
         .filter(|name| !text.contains(&format!("`{name}`")))
         .collect();
-    assert!(missing.is_empty(), "docs/{file} says nothing of {missing:?}");
+    assert!(
+        missing.is_empty(),
+        "docs/{file} says nothing of {missing:?}"
+    );
 }
 
 fn sorted<'n>(names: impl IntoIterator<Item = &'n str>) {

@@ -170,6 +170,13 @@ fn dry_run_lists_the_matrix() {
     assert!(output.status.success());
     let value: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
     // tcp and quic once each, mptcp and mpquic under four policies, three seeds.
-    assert_eq!(value["runs"].as_array().map(Vec::len), Some(3 * (2 + 2 * 4)));
-    assert!(value["expected_seconds"].as_f64().is_some_and(|s| s > 110.0));
+    assert_eq!(
+        value["runs"].as_array().map(Vec::len),
+        Some(3 * (2 + 2 * 4))
+    );
+    assert!(
+        value["expected_seconds"]
+            .as_f64()
+            .is_some_and(|s| s > 110.0)
+    );
 }

@@ -49,7 +49,12 @@ fn entries(what: What) -> Result<Vec<(String, String)>, Failure> {
     Ok(match what {
         What::Metrics => analysis::metric::list::METRICS
             .iter()
-            .map(|e| (e.name.to_owned(), format!("{} [{}]", e.summary, e.unit.symbol())))
+            .map(|e| {
+                (
+                    e.name.to_owned(),
+                    format!("{} [{}]", e.summary, e.unit.symbol()),
+                )
+            })
             .collect(),
         What::Patterns => traffic::pattern::PATTERNS
             .iter()

@@ -156,7 +156,10 @@ impl AppleInteractive {
                 let deaf = heard.is_some() && received == heard;
                 let reason = self.thresholds.reason(at, cellular, stale);
                 let reason = reason.or_else(|| {
-                    let text = format!("nothing arrived over {} since it was left", label(view, HOME));
+                    let text = format!(
+                        "nothing arrived over {} since it was left",
+                        label(view, HOME)
+                    );
                     let kind = Kind::Silent;
                     (works && deaf).then_some(Reason { kind, text })
                 });

@@ -2,8 +2,8 @@
 
 use crate::failure::Failure;
 use measure::transport::list::TRANSPORTS;
-use model::{Scenario, spelling};
 use model::scenario::{Document, Traffic, builtin};
+use model::{Scenario, spelling};
 use policy::list::MANAGERS;
 use std::collections::BTreeMap;
 use std::fs;

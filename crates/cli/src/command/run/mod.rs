@@ -123,7 +123,7 @@ impl Run {
                 false => Failure::failed(&first.error),
             });
         }
-        let written = report::write(&[out.clone()], None, json)?;
+        let written = report::write(std::slice::from_ref(&out), None, json)?;
         if json {
             println!("{:#}", written.to_json(&out));
         } else {

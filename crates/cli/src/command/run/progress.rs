@@ -45,9 +45,9 @@ impl Bar {
         if let Ok(style) = ProgressStyle::with_template("{bar:32} {percent:>3} %  {msg}") {
             bar.set_style(style);
         }
-        let full = runs
-            .first()
-            .map_or(1.0, |r| (r.scenario.duration.get() + OVERHEAD).as_secs_f64());
+        let full = runs.first().map_or(1.0, |r| {
+            (r.scenario.duration.get() + OVERHEAD).as_secs_f64()
+        });
         let bar = Bar {
             bar,
             done: RefCell::new(vec![0.0; runs.len()]),
@@ -99,17 +99,12 @@ impl Bar {
         let sum: f64 = done.iter().sum();
         let ended = done.iter().filter(|d| **d >= self.full).count();
         // Neither less than the slowest run under way, nor than the work left for each lane.
-        let longest = done
-            .iter()
-            .map(|d| self.full - d)
-            .fold(0.0, f64::max);
+        let longest = done.iter().map(|d| self.full - d).fold(0.0, f64::max);
         let left = longest.max((total - sum) / self.wide as f64);
         self.bar
             .set_position((1000.0 * sum / total.max(1.0)) as u64);
-        self.bar.set_message(format!(
-            "{ended} of {} runs, {left:.0} s left",
-            done.len()
-        ));
+        self.bar
+            .set_message(format!("{ended} of {} runs, {left:.0} s left", done.len()));
     }
 
     /// Takes the bar away.

@@ -86,7 +86,10 @@ impl Crew {
         loop {
             let patience = START_GAP.saturating_sub(last_start.map_or(START_GAP, |t| t.elapsed()));
             let may_start = active.len() < limit && !interrupted.load(Ordering::Relaxed);
-            if may_start && patience.is_zero() && let Some(run) = waiting.next() {
+            if may_start
+                && patience.is_zero()
+                && let Some(run) = waiting.next()
+            {
                 last_start = Some(Instant::now());
                 active.push((run, self.start(run, &runs[run], sender.clone())?));
                 progress(Progress::Started { run });

@@ -362,7 +362,13 @@ fn joined<T>(result: std::thread::Result<T>) -> T {
 
 fn entries(
     spec: &RunSpec,
-) -> Result<(&'static transport::list::Entry, &'static policy::list::Entry), WorkError> {
+) -> Result<
+    (
+        &'static transport::list::Entry,
+        &'static policy::list::Entry,
+    ),
+    WorkError,
+> {
     let transport = transport::list::find(&spec.transport)
         .ok_or_else(|| WorkError::Spec(format!("no transport is called `{}`", spec.transport)))?;
     let policy = policy::list::find(&spec.policy)
