@@ -28,7 +28,12 @@ for (const [name, width, colorScheme, scale] of [
     await section.scrollIntoViewIfNeeded()
     await page.waitForTimeout(150)
     const id = await section.getAttribute('id')
-    await section.screenshot({ path: join(folder, `${name}-${id}.png`) })
+    if (width > 500) await section.screenshot({ path: join(folder, `${name}-${id}.png`) })
+    else {
+      await section.evaluate((element) => element.scrollIntoView({ behavior: 'instant' }))
+      await page.waitForTimeout(150)
+      await page.screenshot({ path: join(folder, `${name}-${id}.png`) })
+    }
   }
   await page.evaluate(() => scrollTo(0, 0))
   await page.waitForTimeout(100)

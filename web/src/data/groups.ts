@@ -34,14 +34,24 @@ export function endOf(scenario: ScenarioReport): number {
   return Math.max(scenario.duration_ms, ...ends) / 1e3 || 1
 }
 
-/** The failures of a run, as spans. */
+/** The failures of a run, as spans; and what it did not live to see. */
 export function bands(run: Run, end: number): Band[] {
+  const last = run.end_ms / 1e3
+  const list: Band[] = failures(run, end).filter((band) => band.from < last)
+  if (end - last > 1) {
+    const what = `nothing recorded from ${last.toFixed(2)} s on`
+    list.push({ kind: 'ended', from: last, to: end, label: 'ended', detail: what })
+  }
+  return list
+}
+
+export function failures(run: Run, end: number): Band[] {
   return run.failures.map((failure) => {
     const from = failure.from_ms / 1e3
     const to = Math.min((failure.to_ms ?? Infinity) / 1e3, end)
     const what = `${failure.path} ${failure.kind}${failure.direction ? ` (${failure.direction} only)` : ''}`
     const until = failure.to_ms == null ? 'to the end' : `to ${to.toFixed(2)} s`
-    return { from, to, label: what, detail: `${what}, ${from.toFixed(2)} s ${until}` }
+    return { kind: 'failure', from, to, label: what, detail: `${what}, ${from.toFixed(2)} s ${until}` }
   })
 }
 

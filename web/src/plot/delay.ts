@@ -65,7 +65,7 @@ export function delayPlot(c: Choice): Plot {
   const open = both.map((d) => `${d.open} of ${d.sent.length}`)
   return {
     name: `Delay of every message, ${c.name}; unanswered: ${open[0]} up, ${open[1]} down`,
-    height: 218,
+    height: 206,
     isTime: true,
     data: [Array.from(order, (i) => all[i] ?? 0), ...columns],
     series: DIRECTIONS.map((direction) => ({

@@ -23,10 +23,10 @@ export function timeText(seconds: number): string {
   return `${seconds.toFixed(2)} s`
 }
 
-/** Powers of ten within a range, with 2 and 5 between when there are few. */
-export function logSplits(low: number, high: number): number[] {
+/** Powers of ten within a range, with 2 and 5 between when `room` ticks allow it. */
+export function logSplits(low: number, high: number, room: number): number[] {
   const decades = Math.log10(high / low)
-  const steps = decades > 2.2 ? [1] : [1, 2, 5]
+  const steps = decades * 3 > room ? [1] : [1, 2, 5]
   const splits: number[] = []
   for (let power = Math.floor(Math.log10(low)); power <= Math.ceil(Math.log10(high)); power++) {
     for (const step of steps) {

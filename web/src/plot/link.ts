@@ -9,8 +9,8 @@ export const LINK_FIELDS: { field: LinkField; label: string; unit: string; isOpt
   { field: 'rate', label: 'rate', unit: 'Mbit/s', isOptional: false },
   { field: 'delay', label: 'delay', unit: 'ms', isOptional: false },
   { field: 'loss', label: 'loss', unit: '%', isOptional: true },
-  { field: 'signal', label: 'signal', unit: 'dBm', isOptional: true },
   { field: 'queue', label: 'queue', unit: 'kB', isOptional: true },
+  { field: 'signal', label: 'signal', unit: 'dBm', isOptional: true },
 ]
 
 /** The least and the most of a field over all links, with room around; `null` without values. */
@@ -43,7 +43,7 @@ export function linkPlot(c: Choice): Plot {
   )
   return {
     name: `${c.field.label} of ${c.path}`,
-    height: 112,
+    height: 122,
     isTime: true,
     data: [time, ...columns],
     series: links.map((link) => ({
@@ -66,7 +66,7 @@ function downBands(links: LinkSeries[], end_ms: number): Band[] {
   return (same ? links.slice(0, 1) : links).flatMap((link) =>
     downSpans(link, end_ms).map(([from, to]) => {
       const what = same ? 'down' : `down for ${link.direction} packets`
-      return { from, to, label: what, detail: `${link.path} is ${what}, ${from.toFixed(2)} to ${to.toFixed(2)} s` }
+      return { kind: 'failure' as const, from, to, label: what, detail: `${link.path} is ${what}, ${from.toFixed(2)} to ${to.toFixed(2)} s` }
     }),
   )
 }

@@ -33,16 +33,16 @@ export function options(
     },
     axes: [
       {
-        ...axis(plot.x, colours),
-        size: 38,
-        labelSize: 14,
+        ...axis(plot.x, colours, (u) => u.bbox.width / uPlot.pxRatio / (isNarrow ? 44 : 52)),
+        size: 20,
+        labelSize: 17,
         labelGap: 0,
         space: isNarrow ? 44 : 56,
       },
       {
-        ...axis(plot.y, colours),
-        size: isNarrow ? 44 : 50,
-        labelSize: 15,
+        ...axis(plot.y, colours, (u) => u.bbox.height / uPlot.pxRatio / 20),
+        size: 54,
+        labelSize: 16,
         labelGap: 0,
         space: plot.height < 150 ? 22 : 30,
       },
@@ -91,7 +91,8 @@ function scale(axis: Axis): uPlot.Scale {
   }
 }
 
-function axis(axis: Axis, colours: Colours): uPlot.Axis {
+/** `room` says how many ticks fit. */
+function axis(axis: Axis, colours: Colours, room: (u: uPlot) => number): uPlot.Axis {
   const { tick, splits } = axis
   return {
     label: axis.label,
@@ -103,7 +104,7 @@ function axis(axis: Axis, colours: Colours): uPlot.Axis {
     gap: 4,
     ...(tick && { values: (_u: uPlot, values: number[]) => values.map((v) => tick(v)) }),
     ...(splits && {
-      splits: (_u: uPlot, _i: number, low: number, high: number) => splits(low, high),
+      splits: (u: uPlot, _i: number, low: number, high: number) => splits(low, high, room(u)),
       filter: (_u: uPlot, values: number[]) => values,
     }),
   }
@@ -116,6 +117,8 @@ function series(s: Series): uPlot.Series {
     show: s.shown,
     stroke: s.ink.colour,
     width: s.width ?? 1.5,
+    // What lies below is seen.
+    alpha: s.style === 'points' ? 0.72 : 1,
     dash: s.ink.dash,
     ...(s.fill && { fill: s.fill as string }),
     ...(s.style === 'points' && { paths: () => null }),
@@ -179,9 +182,10 @@ function drawBands(u: uPlot, plot: Plot, colours: Colours) {
   for (const band of plot.bands ?? []) {
     const left = u.valToPos(band.from, 'x', true)
     const right = u.valToPos(band.to, 'x', true)
-    ctx.fillStyle = colours.band
+    const isFailure = band.kind === 'failure'
+    ctx.fillStyle = isFailure ? colours.band : colours.ended
     ctx.fillRect(left, bbox.top, right - left, bbox.height)
-    ctx.fillStyle = colours.bandEdge
+    ctx.fillStyle = isFailure ? colours.bandEdge : colours.grid
     for (const edge of [left, right]) {
       if (edge < bbox.left + bbox.width - 2) ctx.fillRect(edge, bbox.top, uPlot.pxRatio, bbox.height)
     }

@@ -17,6 +17,7 @@ export interface Colours {
   surface: string
   band: string
   bandEdge: string
+  ended: string
   decision: string
   warn: string
 }
@@ -30,6 +31,7 @@ export function colours(dark: boolean): Colours {
         surface: '#171b20',
         band: 'rgba(255,170,150,0.10)',
         bandEdge: 'rgba(255,170,150,0.55)',
+        ended: 'rgba(160,170,180,0.14)',
         decision: '#c9b8ff',
         warn: '#ffab91',
       }
@@ -40,6 +42,7 @@ export function colours(dark: boolean): Colours {
         surface: '#ffffff',
         band: 'rgba(190,60,20,0.075)',
         bandEdge: 'rgba(170,50,10,0.5)',
+        ended: 'rgba(90,100,110,0.11)',
         decision: '#5b3fc4',
         warn: '#b3360b',
       }

@@ -24,11 +24,14 @@ export interface Axis {
   log?: boolean
   range: [number, number]
   tick?: (value: number) => string
-  splits?: (low: number, high: number) => number[]
+  /** Where the ticks are, when there is room for so many. */
+  splits?: (low: number, high: number, room: number) => number[]
 }
 
-/** A span of the x axis that is shaded, such as a failure. */
+/** A span of the x axis that is shaded. */
 export interface Band {
+  /** Something failed, or nothing was recorded any more. */
+  kind: 'failure' | 'ended'
   from: number
   to: number
   label: string

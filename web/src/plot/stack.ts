@@ -7,6 +7,7 @@ import type { Band, Mark, Plot } from './spec'
 
 export interface StackField {
   title: string
+  short: string
   unit: string
   grid: (samples: PathSamples) => Grid
   scale: number
@@ -14,10 +15,10 @@ export interface StackField {
 }
 
 export const STACK_FIELDS: StackField[] = [
-  { title: 'smoothed RTT', unit: 'ms', grid: (s) => s.srtt_100us, scale: 0.1, isDelay: true },
-  { title: 'RTO or PTO', unit: 'ms', grid: (s) => s.rto_ms, scale: 1, isDelay: true },
-  { title: 'congestion window', unit: 'kB', grid: (s) => s.cwnd_bytes, scale: 1e-3, isDelay: false },
-  { title: 'in flight', unit: 'kB', grid: (s) => s.in_flight_bytes, scale: 1e-3, isDelay: false },
+  { title: 'smoothed RTT', short: 'SRTT', unit: 'ms', grid: (s) => s.srtt_100us, scale: 0.1, isDelay: true },
+  { title: 'RTO or PTO', short: 'RTO', unit: 'ms', grid: (s) => s.rto_ms, scale: 1, isDelay: true },
+  { title: 'congestion window', short: 'cwnd', unit: 'kB', grid: (s) => s.cwnd_bytes, scale: 1e-3, isDelay: false },
+  { title: 'in flight', short: 'in flight', unit: 'kB', grid: (s) => s.in_flight_bytes, scale: 1e-3, isDelay: false },
 ]
 
 /** The paths of the connections of one side; the colour is the path, the dash the connection. */
@@ -75,8 +76,8 @@ export function stackPlot(c: Choice): Plot | null {
     }),
     x: { label: 'time [s]', range: [0, c.end] },
     y: isLog
-      ? { label: `${c.field.title} (log)`, log: true, range: [least * 0.7, most * 1.5], tick: delayTick, splits: logSplits }
-      : { label: `${c.field.title} [${c.field.unit}]`, range: [0, (most || 1) * 1.1], tick: short },
+      ? { label: `${c.field.short} (log)`, log: true, range: [least * 0.7, most * 1.5], tick: delayTick, splits: logSplits }
+      : { label: `${c.field.short} [${c.field.unit}]`, range: [0, (most || 1) * 1.1], tick: short },
     bands: c.bands,
     marks: c.marks,
   }

@@ -21,9 +21,12 @@ interface Choice {
   marks: Mark[]
 }
 
-/** The most that all paths together carried in a bin, in kbit/s; one range for all panels. */
+/**
+ * What all paths together carried in a bin, in kbit/s, at the most; one range for all panels.
+ * A burst after a stall may be twenty times the rest: it is cut rather than the rest flattened.
+ */
 export function mostUse(runs: Run[], every: number): number {
-  let most = 1
+  const all: number[] = []
   for (const run of runs) {
     for (const direction of ['up', 'down'] as const) {
       const links = run.usage.filter((link) => link.direction === direction)
@@ -32,10 +35,12 @@ export function mostUse(runs: Run[], every: number): number {
       for (const link of links) {
         rates(link.bytes, link.step_ms, every, bins).forEach((rate, i) => (sum[i] = (sum[i] ?? 0) + rate))
       }
-      most = Math.max(most, ...sum)
+      all.push(...sum)
     }
   }
-  return most
+  const busy = Float64Array.from(all.filter((rate) => rate > 0)).sort()
+  const usual = (busy[Math.floor(busy.length * 0.99)] ?? 1) * 2
+  return Math.max(1, Math.min(busy.at(-1) ?? 1, usual))
 }
 
 export function usePlot(c: Choice): Plot {
