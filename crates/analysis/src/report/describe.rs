@@ -28,12 +28,7 @@ pub(super) fn parameters(runs: &[&RunFolder]) -> Vec<Parameter> {
     );
     add(
         "congestion control",
-        each(&|r| {
-            Some(format!(
-                "{} {}",
-                r.manifest.transport, r.manifest.stack.congestion
-            ))
-        }),
+        congestion(runs),
     );
     add("world", each(&|r| Some(r.manifest.world.clone())));
     add("timing", timing(runs));
@@ -98,6 +93,18 @@ fn distinct(values: impl Iterator<Item = Option<String>>) -> String {
         0..=6 => seen.join(", "),
         n => format!("{} and {} others", seen[0], n - 1),
     }
+}
+
+/// One name when all transports share it, else one per transport.
+fn congestion(runs: &[&RunFolder]) -> String {
+    let of = |run: &&RunFolder| run.manifest.stack.congestion.clone();
+    if runs.iter().all(|run| of(run) == of(&runs[0])) {
+        return of(&runs[0]);
+    }
+    distinct(
+        runs.iter()
+            .map(|run| Some(format!("{} {}", run.manifest.transport, of(run)))),
+    )
 }
 
 fn timing(runs: &[&RunFolder]) -> String {
