@@ -102,7 +102,7 @@ impl PathRecord {
         self.probes_since_ack.div_ceil(2)
     }
 
-    /// Whether data waits for the congestion window, since `begin_sending`.
+    /// Whether data waits for the congestion window, since noq was last asked for packets.
     pub fn window_full(&self) -> bool {
         self.window_full
     }

@@ -10,6 +10,7 @@
 
 mod action;
 mod channel;
+pub mod config;
 pub mod controller;
 pub mod core;
 mod drive;
@@ -23,8 +24,9 @@ pub mod udp;
 #[cfg(test)]
 mod tests;
 
+pub use self::config::{CoreConfig, PathAddress, QuicError};
 pub use self::controller::Congestion;
-pub use self::core::{Core, CoreConfig, PathAddress, QuicError, Transmit};
+pub use self::core::{Core, Transmit};
 pub use self::identity::Identity;
 pub use self::udp::{Client, ClientConfig, Server, ServerConfig};
 

@@ -7,7 +7,7 @@ use model::manifest::Stack;
 use model::record::Sample;
 use model::{PathIndex, Side, Time};
 use policy::{ConnectionView, PathState, SubflowView};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 impl Core {
     /// The connections and their paths, for the path manager.
@@ -63,7 +63,7 @@ impl Core {
                 oldest_unacked = oldest_unacked.max(snapshot.oldest_unacked);
                 samples.push(path_sample(empty(time_us, side, id), slot, &snapshot));
             }
-            connection_sample(&mut samples[first], session, instant);
+            connection_sample(&mut samples[first], session);
             samples[first].in_flight_bytes = Some(in_flight);
             samples[first].oldest_unacked_us = oldest_unacked.map(micros);
             samples[first].unsent_bytes = Some(queued[id] as u64);
@@ -148,7 +148,7 @@ fn path_sample(row: Sample, slot: &Slot, snapshot: &Snapshot) -> Sample {
     }
 }
 
-fn connection_sample(row: &mut Sample, session: &mut Session, _now: Instant) {
+fn connection_sample(row: &mut Sample, session: &mut Session) {
     let state = match (&session.lost, session.connected) {
         (Some(_), _) => "closed",
         (None, _) if session.connection.is_closed() => "closing",

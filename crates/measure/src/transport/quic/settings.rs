@@ -1,7 +1,7 @@
 //! How is noq configured? The limits and choices both ends share, each with its reason.
 
+use super::config::QuicError;
 use super::controller::Congestion;
-use super::core::QuicError;
 use super::identity::Identity;
 use model::Seed;
 use noq_proto::{

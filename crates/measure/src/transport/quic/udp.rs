@@ -4,8 +4,9 @@
 //! Nothing here blocks or ends a run: a datagram that the system refuses (dead route, missing
 //! address, full buffer) counts as lost, as it would on a link.
 
+use super::config::{CoreConfig, PathAddress, QuicError};
 use super::controller::{Congestion, UnknownCongestion};
-use super::core::{Core, CoreConfig, PathAddress, QuicError};
+use super::core::Core;
 use super::identity::Identity;
 use super::socket::{Arrival, Socket};
 use crate::Clock;
@@ -163,6 +164,9 @@ impl Udp {
         self.sockets.iter().map(|socket| socket.refused).sum()
     }
 
+    /// Receives what waits, and answers each datagram before the next is looked at: noq answers
+    /// a PATH_RESPONSE with acknowledgements for every path, which must leave before a
+    /// PATH_ABANDON behind it is seen (docs/decisions/0003-noq-paths.md, late acknowledgements).
     fn receive(&mut self) {
         for index in 0..self.sockets.len() {
             for _ in 0..RECEIVE_BATCH {
@@ -179,6 +183,7 @@ impl Udp {
                 let now = self.clock.now();
                 self.core
                     .receive(now, local, remote, ecn, &self.buffer[..size]);
+                self.send(now);
             }
         }
     }

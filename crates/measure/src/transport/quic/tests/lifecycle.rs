@@ -1,6 +1,7 @@
 //! Do connections, channels and paths come and go as the path manager and the records see them?
 
-use super::pipe::{CELLULAR, Interactive, Joined, WIFI, ms};
+use super::interactive::Interactive;
+use super::pipe::{CELLULAR, Joined, WIFI, ms};
 use crate::transport::quic::{Congestion, NOQ_VERSION};
 use model::record::{Event, EventKind};
 use model::{Side, Time};

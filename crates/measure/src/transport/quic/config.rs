@@ -1,0 +1,66 @@
+//! What is a core made from, and why could it not be made?
+
+use super::controller::{Congestion, UnknownCongestion};
+use super::identity::{Identity, IdentityError};
+use model::{Name, Seed};
+use std::net::{IpAddr, SocketAddr};
+use std::time::{Duration, Instant};
+
+/// A path as both ends know it: its name and the client's address on it.
+#[derive(Clone, Debug)]
+pub struct PathAddress {
+    /// The scenario's name.
+    pub name: Name,
+    /// The client's address.
+    pub client: IpAddr,
+}
+
+/// What a core is made from.
+#[derive(Clone)]
+pub struct CoreConfig {
+    /// The instant of [`model::Time::ZERO`]; any instant will do in virtual time.
+    pub base: Instant,
+    /// The run's seed.
+    pub seed: Seed,
+    /// Whether to negotiate multipath (RFC 10069).
+    pub multipath: bool,
+    /// The congestion controller of each path.
+    pub congestion: Congestion,
+    /// The paths in the scenario's order; a connection starts on the first.
+    pub paths: Vec<PathAddress>,
+    /// Pings on regular paths after this much silence; backups stay silent. An end that only
+    /// receives has nothing in flight, and notices a dead path by a ping only.
+    pub keep_alive: Option<Duration>,
+    /// The server's certificate: the server holds its key, the client accepts no other.
+    pub identity: Identity,
+}
+
+/// Why an end could not be set up.
+#[derive(Debug, thiserror::Error)]
+pub enum QuicError {
+    /// No certificate.
+    #[error(transparent)]
+    Identity(#[from] IdentityError),
+    /// noq refused to connect.
+    #[error("no QUIC connection to {server} can be started: {source}")]
+    Connect {
+        /// The server's address.
+        server: SocketAddr,
+        /// noq's reason.
+        source: noq_proto::ConnectError,
+    },
+    /// A scenario without paths.
+    #[error("QUIC needs at least one path; the scenario lists none")]
+    NoPath,
+    /// A congestion controller noq does not have.
+    #[error(transparent)]
+    Congestion(#[from] UnknownCongestion),
+    /// A socket could not be made.
+    #[error("no UDP socket at {address}: {source}")]
+    Socket {
+        /// The address it was to be bound to.
+        address: SocketAddr,
+        /// The system's reason.
+        source: std::io::Error,
+    },
+}
