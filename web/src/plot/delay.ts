@@ -85,6 +85,7 @@ export function delayPlot(c: Choice): Plot {
     bands: c.bands,
     marks: c.marks,
     readout: (time) => {
+      if (time > c.run.end_ms / 1e3) return `${timeText(time)} · nothing recorded`
       const values = DIRECTIONS.flatMap((direction, i) => {
         const d = both[i]
         return d && !c.hidden.has(direction) ? [`${direction} ${nearest(d, time)}`] : []
@@ -111,7 +112,7 @@ function nearest(d: Delays, time: number): string {
   if (low > 0 && time - (d.sent[low - 1] ?? 0) < (d.sent[low] ?? Infinity) - time) low--
   const ms = d.delay[low]
   if (ms === undefined) return '–'
-  return d.unanswered[low] ? `unanswered for ${delayText(ms)}` : delayText(ms)
+  return d.unanswered[low] ? `≥ ${delayText(ms)}` : delayText(ms)
 }
 
 /** Ticks at the top edge, one row per direction. */

@@ -45,7 +45,9 @@ export function mostUse(runs: Run[], every: number): number {
 
 export function usePlot(c: Choice): Plot {
   const step_ms = c.run.usage[0]?.step_ms ?? 100
-  const bins = Math.max(1, ...c.run.usage.map((link) => link.bytes.length))
+  // To the end of the run, and one more: the last bin of a step line has no width.
+  const bins =
+    Math.max(...c.run.usage.map((link) => link.bytes.length), Math.ceil(c.run.end_ms / step_ms)) + c.every
   const shown = c.paths.filter((path) => !c.hidden.has(path.name))
   const columns: number[][] = []
   const series: Series[] = []
@@ -89,8 +91,11 @@ export function usePlot(c: Choice): Plot {
     },
     bands: c.bands,
     marks: c.marks,
-    readout: (time, index) => {
-      const values = [...alone].map(([name, rate]) => `${name} ${short(rate[index] ?? 0)}`)
+    readout: (time) => {
+      const index = Math.floor((time * 1e3) / (c.every * step_ms))
+      const rate = (path: PathDescription, direction: Direction) =>
+        short(alone.get(`${path.name} ${direction}`)?.[index] ?? 0)
+      const values = shown.map((path) => `${path.name} ↑ ${rate(path, 'up')} ↓ ${rate(path, 'down')} kbit/s`)
       return [`${time.toFixed(1)} s`, ...values].join(' · ')
     },
     draw: (u, colours) => {

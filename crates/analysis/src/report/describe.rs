@@ -26,10 +26,7 @@ pub(super) fn parameters(runs: &[&RunFolder]) -> Vec<Parameter> {
         "traffic",
         each(&|r| Some(traffic(&r.manifest.scenario.traffic))),
     );
-    add(
-        "congestion control",
-        congestion(runs),
-    );
+    add("congestion control", congestion(runs));
     add("world", each(&|r| Some(r.manifest.world.clone())));
     add("timing", timing(runs));
     add("device", each(&|r| r.manifest.device.clone()));
