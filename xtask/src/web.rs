@@ -20,6 +20,14 @@ pub fn build() -> Result<()> {
     }
     install()?;
     shell::program("npm", &["run", "build"], &web)?;
+    // The crate that embeds the bundle is not compiled again by itself when there was none.
+    let embedding = shell::root().join("crates/analysis/src/report/bundle.rs");
+    let now = std::time::SystemTime::now();
+    fs::File::options()
+        .append(true)
+        .open(&embedding)
+        .and_then(|file| file.set_modified(now))
+        .with_context(|| format!("{} cannot be touched", embedding.display()))?;
     fs::write(&stamp, sources).with_context(|| format!("{} cannot be written", stamp.display()))
 }
 
@@ -65,7 +73,10 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
         let path = entry?.path();
         let name = path.file_name().unwrap_or_default();
         if path.is_dir() {
-            if name != "node_modules" && name != "dist" {
+            if !["node_modules", "dist", "fixtures"]
+                .iter()
+                .any(|skipped| name == *skipped)
+            {
                 collect(&path, files)?;
             }
         } else {

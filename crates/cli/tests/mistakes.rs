@@ -54,7 +54,7 @@ fn negative_delay() {
     let file = scenario(folder.path(), "delay = \"10 ms\"", "delay = \"-10 ms\"");
     is_usage_error(
         &["run", &file, "--dry-run"],
-        &["mine.toml:", "-10 ms", "not negative"],
+        &["mine.toml:", "-10 ms", "zero or more"],
     );
 }
 

@@ -203,7 +203,7 @@ mod tests {
         assert!(error(&with_json(0, r#"{"ping":{"cuont":5}}"#)).contains("cuont"));
         assert!(error(&with_json(1, r#"{"ping":{}}"#)).contains("channel 1, but `ping` has 1"));
         let no_period = r#"{"interactive":{"period":"0 s"}}"#;
-        assert!(error(&with_json(0, no_period)).contains("a period of 0 ns"));
+        assert!(error(&with_json(0, no_period)).contains("a period of 0 s"));
     }
 
     proptest! {
