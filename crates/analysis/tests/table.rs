@@ -47,22 +47,27 @@ fn runs() -> Vec<RunFolder> {
 }
 
 fn drawn(text: &Text) -> String {
-    let widths: Vec<usize> = (0..text.head.len())
-        .map(|column| {
-            let cells = text.rows.iter().map(|row| row[column].len());
-            cells.max().unwrap_or(0).max(text.head[column].len())
-        })
-        .collect();
-    let line = |cells: &[String]| {
-        let cells = cells.iter().zip(&widths).zip(&text.is_number);
-        let cells = cells.map(|((cell, &width), number)| match number {
-            true => format!("{cell:>width$}"),
-            false => format!("{cell:<width$}"),
-        });
-        cells.collect::<Vec<_>>().join(" | ").trim_end().to_owned() + "\n"
-    };
-    let mut drawn = line(&text.head);
-    drawn.extend(text.rows.iter().map(|row| line(row)));
+    let mut drawn = String::new();
+    for part in &text.parts {
+        // A head stands over several lines on a terminal, and over one here.
+        let head: Vec<String> = part.head.iter().map(|h| h.replace('\n', " ")).collect();
+        let widths: Vec<usize> = (0..head.len())
+            .map(|column| {
+                let cells = part.rows.iter().map(|row| row[column].len());
+                cells.max().unwrap_or(0).max(head[column].len())
+            })
+            .collect();
+        let line = |cells: &[String]| {
+            let cells = cells.iter().zip(&widths).zip(&part.is_number);
+            let cells = cells.map(|((cell, &width), number)| match number {
+                true => format!("{cell:>width$}"),
+                false => format!("{cell:<width$}"),
+            });
+            cells.collect::<Vec<_>>().join(" | ").trim_end().to_owned() + "\n"
+        };
+        drawn.push_str(&line(&head));
+        drawn.extend(part.rows.iter().map(|row| line(row)));
+    }
     for (number, note) in text.notes.iter().enumerate() {
         drawn.push_str(&format!("[{}] {note}\n", number + 1));
     }
@@ -93,20 +98,19 @@ fn json_names_its_version_and_units() {
 }
 
 #[test]
-fn scenarios_have_a_column_when_there_are_several() {
+fn rows_name_their_scenario_when_there_are_several() {
     let one = Run::new("tcp", "single").message(Up, 0, Some(20));
     let mut other = Run::new("tcp", "single").message(Up, 0, Some(30));
     other.manifest.scenario.name = "another".into();
     let table = Table::of(&[one.read(), other.read()]);
     let text = table.text();
-    assert_eq!(text.head[0], "scenario");
-    assert_eq!(text.rows[1][..3], ["another", "tcp", "single"]);
-    assert_eq!(Table::of(&[]).text().rows.len(), 0);
+    assert_eq!(text.parts[0].rows[1][0], "another tcp single");
+    assert_eq!(Table::of(&[]).text().parts[0].rows.len(), 0);
 }
 
 #[test]
 fn every_printed_column_is_a_metric() {
-    for name in walkabout_analysis::table::COLUMNS {
+    for name in walkabout_analysis::table::columns() {
         assert!(
             walkabout_analysis::metric::list::find(name).is_some(),
             "{name}"

@@ -21,6 +21,7 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
+    end_with_the_reader();
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => return usage(&error),
@@ -29,6 +30,12 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(arguments.json),
     }
+}
+
+/// `walkabout list policies | head` ends quietly when `head` has seen enough, as other tools do.
+fn end_with_the_reader() {
+    // SAFETY: no other thread runs yet, and the default action needs no handler.
+    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
 }
 
 /// clap's message; as JSON when `--json` is among the arguments it could not parse.

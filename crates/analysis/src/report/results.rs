@@ -53,10 +53,10 @@ impl Results {
     /// The table of `rows`, which belong to one scenario.
     pub(super) fn of(rows: &[&table::Row]) -> Results {
         let has_value = |name: &str| rows.iter().any(|row| row.cells.contains_key(name));
-        let primary = table::COLUMNS.iter().filter_map(|name| list::find(name));
+        let primary = table::columns().filter_map(list::find);
         let others = list::METRICS
             .iter()
-            .filter(|metric| !table::COLUMNS.contains(&metric.name));
+            .filter(|metric| !table::columns().any(|name| name == metric.name));
         let shown = primary.chain(others).filter(|m| has_value(m.name));
         let columns: Vec<ResultColumn> = shown
             .map(|metric| {
@@ -74,7 +74,7 @@ impl Results {
                     scale,
                     digits,
                     summary: metric.summary,
-                    primary: table::COLUMNS.contains(&metric.name),
+                    primary: table::columns().any(|name| name == metric.name),
                 }
             })
             .collect();

@@ -1,6 +1,6 @@
 //! What one metric of several runs comes to, and how it is written on a terminal.
 
-use super::{COLUMNS, Row, Table};
+use super::{PARTS, Table};
 use crate::metric::quantile::quantile;
 use crate::metric::{Observed, Unit, Value, list};
 use serde::Serialize;
@@ -50,7 +50,7 @@ impl Cell {
         })
     }
 
-    /// `0.341`, `>= 12.345`, `0.341 (0.300..0.512)`, `under-rto 3, other 1`; with `(of 2)` when
+    /// `0.341`, `>=12.3`, `0.341 (0.300..0.512)`, `under-rto 3, other 1`; with `(of 2)` when
     /// fewer than all `runs` had a value.
     fn text(&self, unit: Unit, runs: usize) -> String {
         let (text, counted) = match self {
@@ -88,7 +88,7 @@ impl Cell {
 fn bounded(number: Observed, unit: Unit) -> String {
     let Observed { value, censored } = number;
     let text = match unit {
-        Unit::Seconds => format!("{value:.3}"),
+        Unit::Seconds => significant(value),
         Unit::Bytes => format!("{:.1}", value / 1e3),
         Unit::Share => format!("{:.1}", value * 100.0),
         // A median may lie between two counts.
@@ -99,86 +99,107 @@ fn bounded(number: Observed, unit: Unit) -> String {
         Unit::Truth => "some".to_owned(),
     };
     match censored {
-        true => format!(">= {text}"),
+        true => format!(">={text}"),
         false => text,
     }
 }
 
-/// A column's head, with the unit of its printed numbers.
+/// Seconds to three digits, and to the millisecond at most.
+fn significant(seconds: f64) -> String {
+    let size = seconds.abs();
+    let decimals = match size {
+        _ if size >= 99.95 => 0,
+        _ if size >= 9.995 => 1,
+        _ if size >= 0.9995 => 2,
+        _ => 3,
+    };
+    format!("{seconds:.decimals$}")
+}
+
+/// A column's head, one word a line and the unit last, as the numbers below are short.
 fn head(heading: &str, unit: Unit) -> String {
+    let words = heading.replace(' ', "\n");
     match unit {
-        Unit::Seconds => format!("{heading} [s]"),
-        Unit::Bytes => format!("{heading} [kB]"),
-        Unit::Share => format!("{heading} [%]"),
-        Unit::Count | Unit::Truth | Unit::Word => heading.to_owned(),
+        Unit::Seconds => format!("{words}\n[s]"),
+        Unit::Bytes => format!("{words}\n[kB]"),
+        Unit::Share => format!("{words}\n[%]"),
+        Unit::Count | Unit::Truth | Unit::Word => words,
     }
 }
 
 /// The printed table: cells as text, for whatever draws it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Text {
-    /// The head of each column, with its unit.
+    /// Its parts, with a row per row of the table each; at least one.
+    pub parts: Vec<Part>,
+    /// What the marks `[1]`, `[2]` ... at some rows mean, in their order.
+    pub notes: Vec<String>,
+}
+
+/// Some columns of the printed table.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Part {
+    /// The head of each column, with its unit, over several lines.
     pub head: Vec<String>,
     /// Whether a column holds numbers, to be aligned to the right.
     pub is_number: Vec<bool>,
     /// The cells; `-` where a metric has no value.
     pub rows: Vec<Vec<String>>,
-    /// What the marks `[1]`, `[2]` ... at some rows mean, in their order.
-    pub notes: Vec<String>,
 }
 
 impl Table {
-    /// The table as text, with the columns of [`COLUMNS`] that have a value in any row; a row
-    /// whose runs are not all sound has a mark at its policy.
+    /// The table as text, in the parts and with the columns of [`PARTS`] that have a value in any
+    /// row; a row whose runs are not all sound has a mark.
     pub fn text(&self) -> Text {
-        let metrics = COLUMNS.iter().filter_map(|name| list::find(name));
-        let shown: Vec<_> = metrics
-            .filter(|m| self.rows.iter().any(|row| row.cells.contains_key(m.name)))
-            .collect();
         let several = self
             .rows
             .iter()
             .any(|row| row.scenario != self.rows[0].scenario);
+        let mut notes = Vec::new();
+        let labels: Vec<String> = self
+            .rows
+            .iter()
+            .map(|row| {
+                let mut label = format!("{} {}", row.transport, row.policy);
+                if several {
+                    label = format!("{} {label}", row.scenario);
+                }
+                for note in &row.notes {
+                    notes.push(note.clone());
+                    label.push_str(&format!(" [{}]", notes.len()));
+                }
+                label
+            })
+            .collect();
+        let parts = PARTS.iter().map(|columns| self.part(columns, &labels));
+        let mut parts: Vec<Part> = parts.collect();
+        // A part without any value says nothing, unless all are like that.
+        let first = parts[0].clone();
+        parts.retain(|part| part.head.len() > 1);
+        if parts.is_empty() {
+            parts.push(first);
+        }
+        Text { parts, notes }
+    }
 
-        let mut text = Text {
-            head: Vec::new(),
-            is_number: Vec::new(),
-            rows: Vec::new(),
-            notes: Vec::new(),
-        };
-        let keys = ["scenario", "transport", "policy"];
-        for key in &keys[usize::from(!several)..] {
-            text.head.push((*key).to_owned());
-            text.is_number.push(false);
-        }
-        for metric in &shown {
-            text.head.push(head(metric.heading, metric.unit));
-            text.is_number.push(metric.unit != Unit::Word);
-        }
-        for row in &self.rows {
-            let Row {
-                scenario,
-                transport,
-                policy,
-                runs,
-                notes,
-                cells,
-            } = row;
-            let mut policy = policy.clone();
-            for note in notes {
-                text.notes.push(note.clone());
-                policy.push_str(&format!(" [{}]", text.notes.len()));
-            }
-            let mut line = vec![scenario.clone(), transport.clone(), policy];
-            if !several {
-                line.remove(0);
-            }
-            line.extend(shown.iter().map(|metric| match cells.get(metric.name) {
-                Some(cell) => cell.text(metric.unit, *runs),
+    fn part(&self, columns: &[&str], labels: &[String]) -> Part {
+        let metrics = columns.iter().filter_map(|name| list::find(name));
+        let shown: Vec<_> = metrics
+            .filter(|m| self.rows.iter().any(|row| row.cells.contains_key(m.name)))
+            .collect();
+        let heads = shown.iter().map(|m| head(m.heading, m.unit));
+        let numbers = shown.iter().map(|m| m.unit != Unit::Word);
+        let rows = self.rows.iter().zip(labels).map(|(row, label)| {
+            let cells = shown.iter().map(|metric| match row.cells.get(metric.name) {
+                Some(cell) => cell.text(metric.unit, row.runs),
                 None => "-".to_owned(),
-            }));
-            text.rows.push(line);
+            });
+            std::iter::once(label.clone()).chain(cells).collect()
+        });
+        Part {
+            head: std::iter::once("run".to_owned()).chain(heads).collect(),
+            is_number: std::iter::once(false).chain(numbers).collect(),
+            rows: rows.collect(),
         }
-        text
     }
 }

@@ -3,7 +3,7 @@
 
 mod cell;
 
-pub use cell::{Cell, Text};
+pub use cell::{Cell, Part, Text};
 
 use crate::folder::RunFolder;
 use crate::metric::list::METRICS;
@@ -15,24 +15,33 @@ use std::collections::BTreeMap;
 /// What the JSON form says it is.
 pub const SCHEMA: &str = "walkabout.table/1";
 
-/// The columns of the printed table, by the names of their metrics, in its order; the JSON form
-/// has every metric.
-pub const COLUMNS: &[&str] = &[
-    "delay-max-up",
-    "delay-max-down",
-    "delay-median-up",
-    "delay-median-down",
-    "delay-p95-up",
-    "delay-p95-down",
-    "unanswered-up",
-    "unanswered-down",
-    "completion-time",
-    "handover-sent",
-    "handover-received",
-    "cellular-cause",
-    "cellular-bytes",
-    "cellular-share",
+/// The parts of the printed table, each narrow enough for a terminal: their columns by the names
+/// of the metrics, in order. The JSON form has every metric.
+pub const PARTS: &[&[&str]] = &[
+    &[
+        "delay-max-up",
+        "delay-max-down",
+        "delay-p95-up",
+        "delay-p95-down",
+        "delay-median-up",
+        "delay-median-down",
+        "unanswered-up",
+        "unanswered-down",
+        "completion-time",
+    ],
+    &[
+        "handover-sent",
+        "handover-received",
+        "cellular-cause",
+        "cellular-bytes",
+        "cellular-share",
+    ],
 ];
+
+/// The columns of all parts.
+pub fn columns() -> impl Iterator<Item = &'static str> {
+    PARTS.iter().flat_map(|part| part.iter().copied())
+}
 
 /// The result table as data.
 #[derive(Clone, PartialEq, Debug, Serialize)]

@@ -4,7 +4,7 @@ use crate::failure::Failure;
 use analysis::folder::{self, RunFolder};
 use analysis::report::{self as html, ReportData};
 use analysis::table::Table;
-use comfy_table::presets;
+use comfy_table::{CellAlignment, TableComponent, presets};
 use serde_json::json;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -48,20 +48,21 @@ impl Written {
     /// The reader's view of it: the table on standard output, the places on standard error.
     pub fn print(&self, folder: &Path) {
         let text = self.table.text();
-        let mut table = comfy_table::Table::new();
-        table
-            .load_preset(presets::UTF8_HORIZONTAL_ONLY)
-            .set_content_arrangement(comfy_table::ContentArrangement::Dynamic)
-            .set_header(&text.head);
-        for row in &text.rows {
-            table.add_row(row);
-        }
-        for (column, is_number) in text.is_number.iter().enumerate() {
-            if let Some(column) = table.column_mut(column).filter(|_| *is_number) {
-                column.set_cell_alignment(comfy_table::CellAlignment::Right);
+        for part in &text.parts {
+            let mut table = comfy_table::Table::new();
+            table
+                .load_preset(presets::UTF8_HORIZONTAL_ONLY)
+                .remove_style(TableComponent::HorizontalLines)
+                .remove_style(TableComponent::MiddleIntersections)
+                .set_header(&part.head)
+                .add_rows(&part.rows);
+            for (column, is_number) in part.is_number.iter().enumerate() {
+                if let Some(column) = table.column_mut(column).filter(|_| *is_number) {
+                    column.set_cell_alignment(CellAlignment::Right);
+                }
             }
+            println!("{table}");
         }
-        println!("{table}");
         for (number, note) in (1..).zip(&text.notes) {
             println!("[{number}] {note}");
         }

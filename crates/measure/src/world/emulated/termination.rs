@@ -16,7 +16,7 @@ extern "C" fn on_signal(_: libc::c_int) {
     }
 }
 
-/// Raises `stop` on SIGTERM. SIGINT is left to the parent, which gets it as well and decides.
+/// Raises `stop` on SIGTERM, and ignores SIGPIPE. SIGINT is left to the parent, which gets it as well and decides.
 pub fn raise_on_termination(stop: &StopFlag) {
     FLAG.store(stop.as_raw_fd(), Ordering::Relaxed);
     let handler: extern "C" fn(libc::c_int) = on_signal;
@@ -25,6 +25,8 @@ pub fn raise_on_termination(stop: &StopFlag) {
     unsafe {
         libc::signal(libc::SIGTERM, handler as libc::sighandler_t);
         libc::signal(libc::SIGINT, libc::SIG_IGN);
+        // A peer that is gone is an error of a write, and no reason to die.
+        libc::signal(libc::SIGPIPE, libc::SIG_IGN);
     }
 }
 
