@@ -31,7 +31,7 @@ pub enum KernelManaged {
 pub const MANAGERS: &[Entry] = &[
     Entry {
         name: "apple-interactive",
-        summary: "cellular is a backup; it takes over while Wi-Fi's SRTT, RTO or silence is above Apple's thresholds (F12, F13)",
+        summary: "cellular is a backup; it takes over while Wi-Fi's SRTT, RTO or silence is above Apple's thresholds",
         kernel: None,
         make: || Box::new(apple_interactive::AppleInteractive::default()),
     },
@@ -43,7 +43,7 @@ pub const MANAGERS: &[Entry] = &[
     },
     Entry {
         name: "break-before-make",
-        summary: "one path at a time: cellular is opened when Wi-Fi falls silent, and Wi-Fi is closed once cellular works (F27)",
+        summary: "one path at a time: cellular is opened when Wi-Fi falls silent, and Wi-Fi is closed once cellular works",
         kernel: None,
         make: || Box::new(break_before_make::BreakBeforeMake::default()),
     },

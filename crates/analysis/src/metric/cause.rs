@@ -1,4 +1,4 @@
-//! Why was cellular first used? (F21)
+//! Why was cellular first used?
 //!
 //! The causes are tested in this order on the client's Wi-Fi samples around the first cellular
 //! data: Wi-Fi SRTT above 600 ms, Wi-Fi under RTO, Wi-Fi RTO above 1,500 ms, other.
@@ -15,14 +15,14 @@ use model::record::{Event, EventKind, Sample};
 use model::{Name, PathKind, Side};
 use std::collections::BTreeSet;
 
-/// F12 (1): the smoothed round-trip time above which Wi-Fi is too slow.
+/// MultipathTester, condition (1): the smoothed round-trip time above which Wi-Fi is too slow.
 const SRTT_THRESHOLD_US: u64 = 600_000;
-/// F12 (3): the retransmission timeout above which Wi-Fi is too slow.
+/// MultipathTester, condition (3): the retransmission timeout above which Wi-Fi is too slow.
 const RTO_THRESHOLD_US: u64 = 1_500_000;
 /// The decision that led to the data is looked for this long before the data: a join takes
 /// a round trip or two, and one repeated after a lost SYN another second (RFC 6298).
 const DECISION_BEFORE_US: u64 = 1_500_000;
-/// The period of the samples (F15), and as much again for one that came late.
+/// The period of the samples, and as much again for one that came late.
 const NEXT_SAMPLE_US: u64 = 200_000;
 
 /// Why cellular was first used.

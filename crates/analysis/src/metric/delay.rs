@@ -1,4 +1,4 @@
-//! How long did a message wait for its answer? (F22)
+//! How long did a message wait for its answer?
 //!
 //! The delay of a message is from its first byte handed to the transport to the last byte of
 //! its answer. A message without an answer counts with the time it had waited when the run

@@ -1,4 +1,4 @@
-//! How long did Wi-Fi and cellular overlap? (F20)
+//! How long did Wi-Fi and cellular overlap?
 //!
 //! The handover lasts from the first data the client sent over cellular to its last activity
 //! over Wi-Fi: the last packet it sent, or the last it received. It is negative when it was

@@ -14,7 +14,7 @@ use std::io;
 use std::time::Duration;
 use traffic::Half;
 
-/// How often the state of each connection and path is sampled (requirement F15).
+/// How often the state of each connection and path is sampled.
 pub const SAMPLE_PERIOD: Duration = Duration::from_millis(100);
 
 /// How long a connection may take to be established before the run is given up.

@@ -1,4 +1,4 @@
-//! When does Apple's interactive mode leave Wi-Fi? The conditions of F12 and F13, which
+//! When does Apple's interactive mode leave Wi-Fi? The conditions of MultipathTester (section II-B), which
 //! [`super::apple_interactive`] lists and acts on.
 
 use crate::requests::At;

@@ -1,14 +1,14 @@
 //! `apple-interactive`: what does the interactive mode of Apple's Multipath TCP do?
 //!
 //! Cellular is opened at the start, as a backup. Only the home path (the first; Wi-Fi) carries
-//! data, until one of these holds, tested in this order (F12, MultipathTester section II-B):
+//! data, until one of these holds, tested in this order (MultipathTester, section II-B):
 //!
 //! 1. home's SRTT is above 600 ms, and cellular's is not;
 //! 2. home is under RTO - the timer fired and nothing was acknowledged since - and there is data
 //!    to send;
 //! 3. home's RTO is above 1,500 ms, and cellular's is not;
 //! 4. home has had data in flight for more than 600 ms: what the paper does for MPQUIC in place
-//!    of 1 and 3 (F13, with "under PTO" for 2). Over TCP it comes after 2 unless the RTO is
+//!    of 1 and 3 (with "under PTO" for 2). Over TCP it comes after 2 unless the RTO is
 //!    longer than 600 ms; set [`Thresholds::in_flight`] to `None` to leave it out;
 //! 5. home's interface is down or its subflow is gone.
 //!

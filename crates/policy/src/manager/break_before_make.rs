@@ -2,7 +2,7 @@
 //! kernel?
 //!
 //! Only the home path (the first; Wi-Fi) is used, and no packet goes over cellular before a
-//! failure (F27). When home goes silent (see [`crate::silence`]), its interface goes down, or its
+//! failure. When home goes silent (see [`crate::silence`]), its interface goes down, or its
 //! subflow is gone, every connection opens a subflow on cellular - a failure seen by one of them
 //! is one of the path - and closes home's as soon as the new one is established. Closing is what
 //! makes both ends send again over cellular what was in flight, over MPTCP (REMOVE_ADDR, then a

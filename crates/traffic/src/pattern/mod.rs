@@ -31,17 +31,17 @@ pub struct Entry {
 pub const PATTERNS: &[Entry] = &[
     Entry {
         name: "bulk",
-        summary: "one request for a large object; its completion time (F4)",
+        summary: "one request for a large object; its completion time",
         example: bulk::EXAMPLE,
     },
     Entry {
         name: "interactive",
-        summary: "client and server each send a chunk periodically, the peer's application acknowledges each (F6)",
+        summary: "client and server each send a chunk periodically, the peer's application acknowledges each",
         example: interactive::EXAMPLE,
     },
     Entry {
         name: "ping",
-        summary: "a few requests for a small object, one after the other (F3)",
+        summary: "a few requests for a small object, one after the other",
         example: ping::EXAMPLE,
     },
 ];

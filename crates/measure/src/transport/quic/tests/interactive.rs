@@ -1,4 +1,4 @@
-//! The interactive traffic (F6) that shows how long a connection stalls.
+//! The interactive traffic that shows how long a connection stalls.
 
 use super::pipe::{Joined, ms};
 use crate::transport::quic::Core;
@@ -6,7 +6,7 @@ use model::Time;
 use std::time::Duration;
 use traffic::Channels;
 
-/// F6: a chunk of 2,000 bytes every 100 ms each way, answered by 9 bytes.
+/// A chunk of 2,000 bytes every 100 ms each way, answered by 9 bytes.
 const CHUNK: usize = 2_000;
 const ANSWER: usize = 9;
 const PERIOD: Duration = Duration::from_millis(100);
@@ -20,7 +20,7 @@ struct Stream {
     answer_bytes: usize,
 }
 
-/// F6 over channel 0 (up) and channel 1 (down).
+/// That traffic over channel 0 (up) and channel 1 (down).
 pub struct Interactive {
     up: Stream,
     down: Stream,
