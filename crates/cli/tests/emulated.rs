@@ -182,6 +182,62 @@ fn silent_loss_of_the_downlink() {
     blackhole("blackhole-down");
 }
 
+/// Wi-Fi dies twice in one connection. A subflow that was opened again once needed a second and
+/// more at its second death, as RM_ADDR left on the dead path (docs/decisions/0002).
+#[test]
+fn a_second_handover_is_as_quick_as_the_first() {
+    let stage = Stage::new();
+    let text = model::scenario::builtin::find("blackhole").expect("built in");
+    let (before, _) = text.split_once("[[failure]]").expect("it has a failure");
+    let mut text = before.replace("duration = \"30 s\"", "duration = \"26 s\"");
+    for (at, duration) in [(4, 3), (20, 3)] {
+        text.push_str(&format!(
+            "[[failure]]\npath = \"wifi\"\nkind = \"silent-loss\"\n\
+             at = {{ from = \"{at} s\", to = \"{at}.1 s\" }}\nduration = \"{duration} s\"\n"
+        ));
+    }
+    fs::write(stage.path("twice.toml"), text).expect("our own folder");
+    let output = stage
+        .command(&[
+            "run",
+            "twice.toml",
+            "--policy",
+            "break-before-make",
+            "--json",
+        ])
+        .args([
+            "--protocol",
+            "mptcp",
+            "--protocol",
+            "mpquic",
+            "--out",
+            "out",
+        ])
+        .output()
+        .expect("it starts");
+    reacts_in_time(&table(&output));
+    // The second failure was met on Wi-Fi, after the way back from the first.
+    for run in ["mptcp", "mpquic"] {
+        let events = stage.path(&format!("out/{run}-break-before-make/events.jsonl"));
+        let events = fs::read_to_string(events).expect("events");
+        let closed = events.lines().filter(|line| {
+            line.contains("\"decision\"") && line.contains("wifi") && line.contains("\"close\"")
+        });
+        let mut times: Vec<u64> = closed
+            .filter_map(|line| serde_json::from_str::<Value>(line).ok()?["time_us"].as_u64())
+            .collect();
+        times.dedup();
+        assert!(
+            times.iter().any(|t| (4_000_000..6_000_000).contains(t)),
+            "{run}: {times:?}"
+        );
+        assert!(
+            times.iter().any(|t| (20_000_000..22_000_000).contains(t)),
+            "{run}: {times:?}"
+        );
+    }
+}
+
 /// A finding about Linux, not a bug of ours: with cellular as a backup, uplink-only loss stalls
 /// the upload for as long as the server's data keeps the dead subflow from going stale. It
 /// depends on the phase; of eight seeds several show it.

@@ -1,6 +1,6 @@
 //! How the client's subflows are opened, closed and given a priority.
 
-use super::observe::Observation;
+use super::observe::{Observation, Observed};
 use super::{PathManagement, SetupError, sysctl};
 use crate::netlink::mptcp::{Control, Limits, LocalAddress, flag};
 use crate::netlink::socket::errno;
@@ -171,8 +171,13 @@ impl Paths {
             return Err("it has a subflow already".to_owned());
         }
         let known = self.ids.remove(&(channel, path));
+        let initial = path == INITIAL && !seen.subflows.iter().any(has_id_zero);
         let mut address = LocalAddress {
-            id: known.unwrap_or_else(|| self.fresh_id(channel, seen)),
+            id: match known {
+                Some(id) => id,
+                None if initial => 0,
+                None => self.fresh_id(channel, seen),
+            },
             ip: local.address,
             port: None,
             flags: if backup { flag::BACKUP } else { 0 },
@@ -190,7 +195,7 @@ impl Paths {
         Ok(address.id)
     }
 
-    /// An address id that the connection does not use. A closed subflow's id is not used again
+    /// An address id that the connection does not use, and that is not the initial address's. A closed subflow's id is not used again
     /// soon, so that a late RM_ADDR of it cannot hit its successor.
     fn fresh_id(&mut self, channel: usize, seen: &Observation) -> u8 {
         let next = self.next_id.entry(channel).or_insert(1);
@@ -266,6 +271,14 @@ impl Paths {
             .set_backup(token, subflow.local, subflow.remote, backup)
             .map_err(|e| format!("SET_FLAGS of {}: {e}", subflow.local))
     }
+}
+
+/// The path connections start on. Its address has the id 0 for good (RFC 8684, section 3.1), also
+/// for a subflow that is opened again over it.
+const INITIAL: PathIndex = PathIndex(0);
+
+fn has_id_zero(observed: &Observed) -> bool {
+    observed.role.is_some_and(|role| role.local_id == 0)
 }
 
 fn token(seen: &Observation) -> Result<u32, String> {
