@@ -155,14 +155,23 @@ fn outside(name: &str, kind: DeviceKind, drop_root: bool) -> Option<String> {
         Ok(program) => program,
         Err(error) => return Some(error.to_string()),
     };
-    let mut command = match drop_root {
-        true => {
+    let mut command = match (drop_root, kind) {
+        (false, _) => Command::new(program),
+        (true, DeviceKind::PacketSocket) => {
             let mut command = Command::new("setpriv");
             command.args(["--reuid", "65534", "--regid", "65534", "--clear-groups"]);
             command.arg(program);
             command
         }
-        false => Command::new(program),
+        // Many systems let every user open the TUN device, some do not. Here the user gets one
+        // that opens, in a mount namespace that nobody else sees.
+        (true, DeviceKind::Tun) => {
+            let script = "mount -t tmpfs none /dev/net && mknod -m 0666 /dev/net/tun c 10 200 \
+                          && exec setpriv --reuid 65534 --regid 65534 --clear-groups \"$0\" \"$@\"";
+            let mut command = Command::new("unshare");
+            command.args(["--mount", "sh", "-c", script]).arg(program);
+            command
+        }
     };
     let output = match command.args(["--inside", name, kind.name()]).output() {
         Ok(output) => output,
