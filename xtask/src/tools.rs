@@ -26,6 +26,11 @@ pub const FOR_TESTS: &[Tool] = &[
         purpose: "opens the report",
     },
     Tool {
+        program: "ip",
+        package: "iproute2",
+        purpose: "sets up networks for tests",
+    },
+    Tool {
         program: "setpriv",
         package: "util-linux",
         purpose: "runs tests as an ordinary user",
