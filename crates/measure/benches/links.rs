@@ -17,7 +17,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 use walkabout_measure::Clock;
 use walkabout_measure::emulator::{
-    DeviceKind, Emulator, Ground, Settings, StopFlag, enter_user_namespace,
+    DeviceKind, Emulator, Ground, NetNs, Settings, StopFlag, enter_user_namespace,
 };
 use walkabout_measure::recording::Recorder;
 
@@ -37,7 +37,7 @@ fn main() -> Result<()> {
         if wanted.as_ref().is_some_and(|w| w != kind.name()) {
             continue;
         }
-        if let Err(error) = Ground::make(&[("probe".into(), PathKind::Wifi)], Some(kind)) {
+        if let Err(error) = fresh_ground("probe", kind) {
             results.push(json!({"device": kind.name(), "skipped": error.to_string()}));
             continue;
         }
@@ -56,6 +56,14 @@ fn main() -> Result<()> {
     }
     println!("{}", serde_json::to_string_pretty(&results)?);
     Ok(())
+}
+
+/// A ground in namespaces of its own throughout: the kernel takes its time to remove the
+/// interfaces of one that is gone, and would have their names twice.
+fn fresh_ground(path: &str, kind: DeviceKind) -> Result<Ground> {
+    let ground =
+        NetNs::create()?.run(|| Ground::make(&[(path.into(), PathKind::Wifi)], Some(kind)))?;
+    Ok(ground?)
 }
 
 /// One way to run the emulator.
@@ -112,7 +120,7 @@ impl Bench {
             true => Some(Recorder::create(&folder, &manifest, &["wifi".into()])?),
             false => None,
         };
-        let mut ground = Ground::make(&[("wifi".into(), PathKind::Wifi)], Some(self.kind))?;
+        let mut ground = fresh_ground("wifi", self.kind)?;
         let stop = StopFlag::new()?;
         let (devices, log) = (ground.take_devices(), recorder.as_ref().map(Recorder::log));
         let (traces, settings) = (BTreeMap::new(), Settings::default());
