@@ -1,7 +1,8 @@
 //! The client: it connects, speaks the pattern, asks the policy, and records.
 
+use super::observer::Observer;
 use super::wait::wait;
-use super::{CONNECT_TIMEOUT, HostError, SAMPLE_PERIOD, report_fault};
+use super::{CONNECT_TIMEOUT, HostError};
 use crate::Clock;
 use crate::emulator::{PathChangeReceiver, StopFlag};
 use crate::recording::Log;
@@ -41,21 +42,16 @@ pub struct ClientHost<'h> {
 impl ClientHost<'_> {
     /// Runs until the application is done, the end has come or `stop` is raised.
     pub fn run(mut self) -> Result<(), HostError> {
-        let result = self.drive();
+        let mut observer = Observer::new(Side::Client, self.log.clone());
+        let result = self.drive(&mut observer);
         let now = self.clock.now();
-        for message in self.half.unanswered() {
-            self.log.message(message);
-        }
-        self.drain_events();
-        let mut stopped = Event::new(now, EventKind::ApplicationStop, "");
-        stopped.side = Some(Side::Client);
-        self.log.event(stopped);
+        observer.end(now, &mut *self.endpoint, Some(&*self.half));
         self.endpoint.close(now);
         self.stop.stop();
         result
     }
 
-    fn drive(&mut self) -> Result<(), HostError> {
+    fn drive(&mut self, observer: &mut Observer) -> Result<(), HostError> {
         let transport = |source| HostError::Transport {
             side: "client",
             source,
@@ -68,9 +64,9 @@ impl ClientHost<'_> {
                 up: true,
             })
             .collect();
-        let (mut started, mut told) = (false, false);
-        let (mut next_sample, mut next_decision) = (Time::ZERO, Time::ZERO);
-        let (mut messages, mut samples, mut fds) = (Vec::new(), Vec::new(), Vec::new());
+        let mut started = false;
+        let mut next_decision = Time::ZERO;
+        let (mut messages, mut fds) = (Vec::new(), Vec::new());
         loop {
             let now = self.clock.now();
             if now >= self.end || self.stop.is_stopped() {
@@ -85,15 +81,13 @@ impl ClientHost<'_> {
             self.endpoint.poll(now).map_err(transport)?;
             if !started && self.endpoint.is_connected() {
                 started = true;
-                let mut event = Event::new(now, EventKind::ApplicationStart, "");
-                event.side = Some(Side::Client);
-                self.log.event(event);
+                observer.event(now, EventKind::ApplicationStart, "");
                 hello::greet(&mut *self.endpoint, self.traffic);
             }
             if started {
                 self.half.poll(now, &mut *self.endpoint, &mut messages);
                 messages.drain(..).for_each(|m| self.log.message(m));
-                report_fault(&self.log, now, Side::Client, &*self.half, &mut told);
+                observer.report_fault(now, &*self.half);
                 if self.half.is_done() {
                     return Ok(());
                 }
@@ -106,16 +100,9 @@ impl ClientHost<'_> {
             if self.manager.is_some() && (ask || now >= next_decision) {
                 next_decision = self.decide(now, &views);
             }
-            if now >= next_sample {
-                self.endpoint.sample(now, &mut samples);
-                samples.drain(..).for_each(|s| self.log.sample(s));
-                while next_sample <= now {
-                    next_sample += SAMPLE_PERIOD;
-                }
-            }
-            self.drain_events();
+            observer.observe(now, &mut *self.endpoint);
 
-            let mut until = next_sample.min(self.end);
+            let mut until = observer.next_sample().min(self.end);
             if self.manager.is_some() {
                 until = until.min(next_decision);
             }
@@ -178,14 +165,5 @@ impl ClientHost<'_> {
             }
         }
         next
-    }
-
-    fn drain_events(&mut self) {
-        let mut events = Vec::new();
-        self.endpoint.events(&mut events);
-        for mut event in events {
-            event.side.get_or_insert(Side::Client);
-            self.log.event(event);
-        }
     }
 }
