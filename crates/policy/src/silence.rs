@@ -26,6 +26,11 @@ pub struct Limits {
     /// long: 200 ms by default, the least retransmission timeout of Linux (TCP_RTO_MIN), because
     /// QUIC's probe timeout may be far shorter.
     pub least_wait: Duration,
+    /// And at most this long, or three SRTTs where those are longer: 600 ms by default, after
+    /// which MultipathTester's Multipath QUIC leaves Wi-Fi (section II-B). A timeout may be far
+    /// longer than the path deserves: 3 s when a subflow's first packet was lost (RFC 6298,
+    /// section 5.7), and more after a backoff.
+    pub most_wait: Duration,
 }
 
 impl Default for Limits {
@@ -33,6 +38,7 @@ impl Default for Limits {
         Limits {
             confirm_rtts: 1.5,
             least_wait: Duration::from_millis(200),
+            most_wait: Duration::from_millis(600),
         }
     }
 }
@@ -75,8 +81,11 @@ impl Watch {
             ));
         }
         let rto = subflow.rto.unwrap_or(INITIAL_RTO);
+        let most = limits
+            .most_wait
+            .max(subflow.srtt.unwrap_or_default().saturating_mul(3));
         if let Some(age) = subflow.oldest_unacked
-            && age > rto.max(limits.least_wait)
+            && age > rto.max(limits.least_wait).min(most)
         {
             return Some(format!(
                 "the oldest byte in flight has waited {}, the retransmission timeout is {}",
@@ -254,6 +263,36 @@ mod tests {
             judgement,
             "the oldest byte in flight has waited 230 ms, the retransmission timeout is 220 ms"
         );
+    }
+
+    /// A walk's second handover: the subflow had been opened again over a barely living Wi-Fi, its
+    /// first packet was lost, and its timeout of 3 s would have been the stall.
+    #[test]
+    fn a_timeout_of_seconds_is_not_waited_for() {
+        let judge = |age, srtt: Option<u64>| {
+            let subflow = SubflowView {
+                path: PathIndex(0),
+                state: PathState::Established,
+                backup: false,
+                srtt: srtt.map(Duration::from_millis),
+                rto: Some(Duration::from_millis(3_116)),
+                timeouts: 0,
+                retransmissions: 0,
+                sent: 10,
+                lost: 0,
+                in_flight: 2_000,
+                oldest_unacked: Some(Duration::from_millis(age)),
+                received: 3,
+            };
+            let now = Time::from_millis(10_000);
+            Watch::default().look(now, &subflow, &Limits::default())
+        };
+        assert_eq!(judge(600, None), None);
+        assert!(judge(601, None).is_some());
+        assert!(judge(601, Some(20)).is_some());
+        // A path that is that slow has its three round trips.
+        assert_eq!(judge(1_400, Some(500)), None);
+        assert!(judge(1_501, Some(500)).is_some());
     }
 
     #[test]
