@@ -50,6 +50,10 @@ pub trait Half: Send {
     /// way: the client's half decides when a run is over.
     fn is_done(&self) -> bool;
 
+    /// Nothing new is sent from now on; what was sent may still be answered. For endless patterns:
+    /// those that end by themselves have nothing to leave out.
+    fn finish(&mut self) {}
+
     /// The messages sent and not yet answered, for the log when the run ends. They have no
     /// `acked_us`: they are censored, not lost.
     fn unanswered(&self) -> Vec<Message>;

@@ -2,7 +2,7 @@
 
 use super::observer::Observer;
 use super::wait::wait;
-use super::{CONNECT_TIMEOUT, HostError};
+use super::{CONNECT_TIMEOUT, GRACE, HostError};
 use crate::Clock;
 use crate::emulator::{PathChangeReceiver, StopFlag};
 use crate::recording::Log;
@@ -12,6 +12,7 @@ use model::scenario::Traffic;
 use model::{Side, Time};
 use policy::{Action, Decision, PathManager, PathView, View};
 use std::os::fd::AsRawFd;
+use std::sync::atomic::{AtomicBool, Ordering};
 use traffic::Half;
 use traffic::hello;
 
@@ -23,8 +24,10 @@ pub struct ClientHost<'h> {
     pub log: Log,
     /// Ends the run early, and is raised when the application is done.
     pub stop: &'h StopFlag,
-    /// When the run ends at the latest.
+    /// When the application's time is over; the run ends at most [`super::GRACE`] later.
     pub end: Time,
+    /// Whether the server, too, has every answer.
+    pub server_settled: &'h AtomicBool,
     /// The host's paths.
     pub paths: &'h [LocalPath],
     /// Changes of the host's network state.
@@ -69,7 +72,13 @@ impl ClientHost<'_> {
         let (mut messages, mut fds) = (Vec::new(), Vec::new());
         loop {
             let now = self.clock.now();
-            if now >= self.end || self.stop.is_stopped() {
+            let over = now >= self.end;
+            if over {
+                self.half.finish();
+            }
+            let settled =
+                || self.half.unanswered().is_empty() && self.server_settled.load(Ordering::Relaxed);
+            if self.stop.is_stopped() || now >= self.end + GRACE || over && settled() {
                 return Ok(());
             }
             let mut ask = false;
@@ -102,7 +111,10 @@ impl ClientHost<'_> {
             }
             observer.observe(now, &mut *self.endpoint);
 
-            let mut until = observer.next_sample().min(self.end);
+            let mut until = observer.next_sample();
+            if !over {
+                until = until.min(self.end);
+            }
             if self.manager.is_some() {
                 until = until.min(next_decision);
             }

@@ -17,6 +17,11 @@ pub const SAMPLE_PERIOD: Duration = Duration::from_millis(100);
 /// How long a connection may take to be established before the run is given up.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 
+/// How long the hosts wait, once the application's time is over and nothing new is sent, for the
+/// answers that are on their way: several round trips of any path that works. What is unanswered
+/// then is censored.
+pub const GRACE: Duration = Duration::from_millis(500);
+
 /// Why a host could not go on.
 #[derive(Debug, thiserror::Error)]
 pub enum HostError {

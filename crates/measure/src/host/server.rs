@@ -7,9 +7,10 @@ use crate::Clock;
 use crate::emulator::StopFlag;
 use crate::recording::Log;
 use crate::transport::Endpoint;
-use model::Side;
 use model::record::EventKind;
+use model::{Side, Time};
 use std::os::fd::AsRawFd;
+use std::sync::atomic::{AtomicBool, Ordering};
 use traffic::welcome::Welcome;
 use traffic::{Half, pattern};
 
@@ -21,6 +22,10 @@ pub struct ServerHost<'h> {
     pub log: Log,
     /// Ends the run.
     pub stop: &'h StopFlag,
+    /// When the application's time is over.
+    pub end: Time,
+    /// Set when every message was answered after that.
+    pub settled: &'h AtomicBool,
     /// The transport.
     pub endpoint: Box<dyn Endpoint>,
 }
@@ -69,16 +74,26 @@ impl ServerHost<'_> {
             if half.is_none() {
                 *half = welcome.traffic().map(pattern::server);
             }
+            let over = now >= self.end;
             if let Some(half) = half {
+                if over {
+                    half.finish();
+                }
                 let mut channels = welcome.channels(&mut *self.endpoint);
                 half.poll(now, &mut channels, &mut messages);
                 messages.drain(..).for_each(|m| self.log.message(m));
                 observer.report_fault(now, &**half);
             }
+            if over && half.as_ref().is_none_or(|h| h.unanswered().is_empty()) {
+                self.settled.store(true, Ordering::Relaxed);
+            }
             self.endpoint.flush(now).map_err(transport)?;
             observer.observe(now, &mut *self.endpoint);
 
             let mut until = observer.next_sample();
+            if !over {
+                until = until.min(self.end);
+            }
             until = half
                 .as_ref()
                 .and_then(|h| h.poll_at())

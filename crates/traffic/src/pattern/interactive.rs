@@ -63,11 +63,16 @@ impl Half for Both {
     }
 
     fn poll_at(&self) -> Option<Time> {
-        self.sender.due.filter(|_| self.sender.acks.is_open())
+        let sends = self.sender.acks.is_open() && !self.sender.finished;
+        self.sender.due.filter(|_| sends)
     }
 
     fn is_done(&self) -> bool {
         false
+    }
+
+    fn finish(&mut self) {
+        self.sender.finished = true;
     }
 
     fn unanswered(&self) -> Vec<Message> {
@@ -93,6 +98,8 @@ struct Sender {
     ack_bytes: u64,
     /// When the next chunk is due; the first is when the channel is first seen open.
     due: Option<Time>,
+    /// Whether no more chunks are to be sent.
+    finished: bool,
     /// When each chunk without an acknowledgement was sent, oldest first. Acknowledgements
     /// come in order: the first one belongs to the next acknowledgement.
     waiting: VecDeque<Time>,
@@ -114,6 +121,7 @@ impl Sender {
             acks: Inbox::new(channel, Kind::Ack, ack_size),
             ack_bytes: ack_size,
             due: None,
+            finished: false,
             waiting: VecDeque::new(),
         }
     }
@@ -127,7 +135,7 @@ impl Sender {
             };
             log.push(self.message(id, sent, Some(now)));
         }
-        if !self.acks.is_open() {
+        if self.finished || !self.acks.is_open() {
             return;
         }
         let mut due = self.due.unwrap_or(now);
@@ -237,6 +245,23 @@ mod tests {
         let sent: Vec<u64> = pipe.server_log.iter().map(|m| m.sent_us).collect();
         assert_eq!(sent, [250_000, 350_000]);
         assert_eq!(pipe.client_log[0].sent_us, 0);
+    }
+
+    #[test]
+    fn after_the_finish_nothing_new_is_sent_and_answers_still_count() {
+        let mut pipe = pipe(&Interactive::default());
+        pipe.run(Time::from_millis(1_001));
+        pipe.client.finish();
+        pipe.server.finish();
+        assert_eq!(pipe.client.poll_at(), None);
+        pipe.run(Time::from_millis(2_000));
+        for (half, log) in [
+            (&pipe.client, &pipe.client_log),
+            (&pipe.server, &pipe.server_log),
+        ] {
+            assert_eq!(half.unanswered(), []);
+            assert_eq!(log.len(), 11);
+        }
     }
 
     #[test]

@@ -61,7 +61,8 @@ impl Bar {
         };
         if bar.plain {
             let seconds = expected(runs, jobs).as_secs_f64();
-            eprintln!("{} runs, about {seconds:.0} s", runs.len());
+            let plural = if runs.len() == 1 { "" } else { "s" };
+            eprintln!("{} run{plural}, about {seconds:.0} s", runs.len());
         }
         bar.update();
         bar

@@ -22,6 +22,7 @@ use serde::{Deserialize, Serialize};
 use std::io::Write;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
+use std::sync::atomic::AtomicBool;
 use std::sync::mpsc;
 use std::time::Duration;
 use traffic::pattern;
@@ -188,6 +189,8 @@ fn run(spec: &RunSpec, reports: &mut impl Write) -> Result<Timing, WorkError> {
         local_paths,
         address: SocketAddr::new(server_address, PORT),
         identity: quic::Identity::generate().map_err(|e| WorkError::Setup(e.into()))?,
+        end: Time::ZERO + scenario.duration.get(),
+        server_settled: AtomicBool::new(false),
     };
     let outcome = play(&cast, emulator, failures, reports);
 
@@ -222,6 +225,9 @@ struct Cast<'w> {
     local_paths: Vec<LocalPath>,
     address: SocketAddr,
     identity: quic::Identity,
+    /// When the application's time is over.
+    end: Time,
+    server_settled: AtomicBool,
 }
 
 /// Runs emulator, failures, server and client until the client's application is done.
@@ -301,6 +307,8 @@ impl Cast<'_> {
             clock: self.clock,
             log: self.log.clone(),
             stop: &self.stop,
+            end: self.end,
+            settled: &self.server_settled,
             endpoint,
         };
         Ok(host.run()?)
@@ -334,7 +342,8 @@ impl Cast<'_> {
             clock: self.clock,
             log: self.log.clone(),
             stop: &self.stop,
-            end: Time::ZERO + scenario.duration.get(),
+            end: self.end,
+            server_settled: &self.server_settled,
             paths: &self.local_paths,
             changes,
             endpoint,
