@@ -3,7 +3,9 @@
 pub mod clock;
 pub mod doctor;
 pub mod emulator;
+pub mod failure;
 pub mod host;
+mod lane;
 pub mod netlink;
 mod priority;
 pub mod recording;

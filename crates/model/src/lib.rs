@@ -9,9 +9,11 @@ pub mod scenario;
 pub mod spelling;
 pub mod time;
 pub mod units;
+pub mod world;
 
 pub use manifest::Manifest;
 pub use path::{Direction, Name, PathIndex, PathKind, Side};
 pub use random::Seed;
 pub use scenario::Scenario;
 pub use time::Time;
+pub use world::World;

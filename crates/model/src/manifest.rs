@@ -1,7 +1,9 @@
 //! What a run folder says about itself: `manifest.json`.
 
 use crate::random::Seed;
+use crate::record::FORMAT_VERSION;
 use crate::scenario::Scenario;
+use crate::world::World;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -17,7 +19,7 @@ pub struct Manifest {
     /// Why the run failed, when it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// When the run started, RFC 3339 in UTC.
+    /// When the run started, RFC 3339 in UTC. Virtual time starts at the epoch.
     pub started_at: String,
     /// `emulated`, `virtual` or `live`.
     pub world: String,
@@ -35,7 +37,7 @@ pub struct Manifest {
     pub failure_onsets_us: Vec<u64>,
     /// The stack that carried the traffic.
     pub stack: Stack,
-    /// Kernel name, release and machine.
+    /// Kernel name, release and machine; empty in the virtual world, which has none.
     pub kernel: String,
     /// The sysctls that matter, as they were during the run.
     pub sysctls: BTreeMap<String, String>,
@@ -52,6 +54,43 @@ pub struct Manifest {
     pub peak_memory_bytes: Option<u64>,
 }
 
+impl Manifest {
+    /// The manifest of a run that is about to start, with nothing said of the machine: it
+    /// starts at the epoch, as a run in virtual time does.
+    pub fn new(
+        world: World,
+        scenario: &Scenario,
+        transport: &str,
+        policy: &str,
+        seed: Seed,
+    ) -> Manifest {
+        Manifest {
+            format_version: FORMAT_VERSION,
+            walkabout_version: env!("CARGO_PKG_VERSION").to_owned(),
+            status: Status::Incomplete,
+            error: None,
+            started_at: "1970-01-01T00:00:00Z".to_owned(),
+            world: world.name().to_owned(),
+            transport: transport.to_owned(),
+            policy: policy.to_owned(),
+            seed,
+            repetition: 0,
+            scenario: scenario.clone(),
+            failure_onsets_us: (0..)
+                .zip(&scenario.failures)
+                .map(|(index, failure)| failure.onset(seed, index).as_micros())
+                .collect(),
+            stack: Stack::default(),
+            kernel: String::new(),
+            sysctls: BTreeMap::new(),
+            device: None,
+            skipped: Vec::new(),
+            timing: None,
+            peak_memory_bytes: None,
+        }
+    }
+}
+
 /// How far a run got.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -65,7 +104,7 @@ pub enum Status {
 }
 
 /// A protocol stack and how it was configured.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stack {
     /// `linux` or `noq`.
     pub name: String,
@@ -77,6 +116,10 @@ pub struct Stack {
     pub path_manager: String,
     /// Which scheduler spreads the data.
     pub scheduler: String,
+    /// How packets are protected, where the transport protects them: `TLS 1.3`, or `none` where
+    /// a world leaves it out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub security: Option<String>,
 }
 
 /// How late the emulator was, over all packets it delivered.

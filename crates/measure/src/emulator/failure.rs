@@ -6,10 +6,10 @@ use super::namespace::NamespaceError;
 use super::stop::StopFlag;
 use crate::clock::Clock;
 use crate::netlink::route::{RouteError, Routing};
-use crate::recording::Log;
-use model::record::{Event, EventKind};
-use model::scenario::{Failure, FailureKind};
-use model::{Direction, PathIndex, Scenario, Seed, Side, Time};
+use crate::failure::{self, NoSuchPath, PathChange, Step};
+use crate::recording::Sink;
+use model::scenario::FailureKind;
+use model::{Scenario, Seed, Time};
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::time::TimeSpec;
@@ -17,15 +17,6 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::sync::Arc;
 use std::sync::mpsc;
-
-/// A path of the client's host came or went, as the host itself sees it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PathChange {
-    /// Which path.
-    pub path: PathIndex,
-    /// Whether it is usable now.
-    pub up: bool,
-}
 
 /// Tells of changes; cheap to clone.
 #[derive(Clone, Debug)]
@@ -107,24 +98,11 @@ pub enum FailureError {
     #[error(transparent)]
     Open(#[from] RouteError),
     /// A failure names a path that is not there.
-    #[error("the scenario's failure number {index} names the path `{path}`, which does not exist")]
-    NoSuchPath {
-        /// The failure's place in the scenario, from 0.
-        index: usize,
-        /// The path it names.
-        path: String,
-    },
+    #[error(transparent)]
+    NoSuchPath(#[from] NoSuchPath),
     /// The wait for the next failure failed.
     #[error("could not wait for the next failure: {0}")]
     Wait(io::Error),
-}
-
-/// The beginning or the end of a failure.
-struct Step {
-    at: Time,
-    begins: bool,
-    failure: Failure,
-    path: PathIndex,
 }
 
 /// Carries out the scenario's failures at their times. Those a host can see change the client's
@@ -145,27 +123,8 @@ impl FailureDriver {
         seed: Seed,
         ground: &Ground,
     ) -> Result<FailureDriver, FailureError> {
-        let mut steps = Vec::new();
-        for (index, failure) in scenario.failures.iter().enumerate() {
-            let path = scenario.path_index(failure.path.as_str());
-            let path = path.filter(|path| path.0 < ground.attachments.len());
-            let path = path.ok_or_else(|| FailureError::NoSuchPath {
-                index,
-                path: failure.path.to_string(),
-            })?;
-            let ends = failure.repair(seed, index).map(|at| (at, false));
-            for (at, begins) in [(failure.onset(seed, index), true)].into_iter().chain(ends) {
-                steps.push(Step {
-                    at,
-                    begins,
-                    failure: failure.clone(),
-                    path,
-                });
-            }
-        }
-        steps.sort_by_key(|step| step.at);
         Ok(FailureDriver {
-            steps,
+            steps: failure::steps(scenario, seed)?,
             attachments: ground.attachments.clone(),
             client: ground.client.run(Routing::open)??,
             emulator: ground.emulator.run(Routing::open)??,
@@ -177,7 +136,7 @@ impl FailureDriver {
     pub fn run(
         mut self,
         clock: Clock,
-        log: Option<&Log>,
+        sink: &mut dyn Sink,
         changes: &PathChangeSender,
         stop: &StopFlag,
     ) -> Result<(), FailureError> {
@@ -187,27 +146,12 @@ impl FailureDriver {
             }
             let carried_out = self.carry_out(&step);
             carried_out.map_err(|source| FailureError::Route {
-                kind: name(step.failure.kind),
+                kind: step.name(),
                 path: step.failure.path.to_string(),
                 source,
             })?;
-            let now = clock.now();
-            if let Some(log) = log {
-                log.event(event(&step, now, EventKind::Failure, describe(&step)));
-            }
-            if step.failure.kind.is_visible() {
-                let up = !step.begins;
-                if let Some(log) = log {
-                    let (kind, detail) = match up {
-                        true => (EventKind::PathUp, "the interface is usable again"),
-                        false => (EventKind::PathDown, "the interface is not usable"),
-                    };
-                    log.event(event(&step, now, kind, detail.to_owned()));
-                }
-                changes.send(PathChange {
-                    path: step.path,
-                    up,
-                });
+            if let Some(change) = step.note(clock.now(), sink) {
+                changes.send(change);
             }
         }
         Ok(())
@@ -246,33 +190,4 @@ fn sleep_until(at: Time, clock: Clock, stop: &StopFlag) -> io::Result<bool> {
             Ok(_) => return Ok(false),
         }
     }
-}
-
-fn event(step: &Step, now: Time, kind: EventKind, detail: String) -> Event {
-    let side = step.failure.kind.is_visible().then_some(Side::Client);
-    Event {
-        side,
-        path: Some(step.failure.path.clone()),
-        ..Event::new(now, kind, detail)
-    }
-}
-
-fn name(kind: FailureKind) -> &'static str {
-    match kind {
-        FailureKind::SilentLoss => "silent-loss",
-        FailureKind::CarrierLoss => "carrier-loss",
-        FailureKind::InterfaceDown => "interface-down",
-        FailureKind::AddressWithdrawn => "address-withdrawn",
-    }
-}
-
-fn describe(step: &Step) -> String {
-    let direction = match (step.failure.kind.is_visible(), step.failure.direction) {
-        (true, _) => "",
-        (false, None) => " in both directions",
-        (false, Some(Direction::Up)) => " in the up direction",
-        (false, Some(Direction::Down)) => " in the down direction",
-    };
-    let verb = if step.begins { "begins" } else { "ends" };
-    format!("{}{direction} {verb}", name(step.failure.kind))
 }

@@ -3,12 +3,12 @@
 
 use super::device::Device;
 use super::ground::Devices;
-use super::lane::{Lane, PacketBuf};
 use super::lateness::Histogram;
 use super::stop::StopFlag;
 use super::wait::Wait;
 use crate::clock::Clock;
-use crate::recording::{Log, PacketObservation};
+use crate::lane::{Lane, PacketBuf};
+use crate::recording::{Log, PacketObservation, Sink};
 use model::manifest::Timing;
 use model::record::{Event, EventKind};
 use model::{Direction, PathIndex, Scenario, Seed, Time};
@@ -19,7 +19,7 @@ use std::net::Ipv4Addr;
 use std::time::Duration;
 
 /// How often each link's state is written down, besides at its changes.
-const STATE_PERIOD: Duration = Duration::from_millis(100);
+pub(crate) const STATE_PERIOD: Duration = Duration::from_millis(100);
 /// Observations that are handed to the log at once.
 const OBSERVATIONS: usize = 256;
 /// Buffers that are kept for packets to come, 2 KiB each.
@@ -261,7 +261,7 @@ impl Emulator {
     }
 
     fn log_states(&mut self, now: Time) {
-        if let Some(log) = &self.log {
+        if let Some(log) = &mut self.log {
             for lane in &mut self.lanes {
                 lane.log_state(now, log);
             }
@@ -273,7 +273,7 @@ impl Emulator {
         let timing = self.lateness.timing(self.settings.bound);
         let now = self.clock.now();
         self.log_states(now);
-        let Some(log) = &self.log else {
+        let Some(log) = &mut self.log else {
             return Ok(timing);
         };
         for lane in &mut self.lanes {

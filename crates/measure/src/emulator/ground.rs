@@ -13,6 +13,11 @@ use std::os::fd::AsFd;
 
 /// The server's address.
 pub const SERVER_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
+
+/// The client's address on the path with this index.
+pub fn client_address(path: usize) -> Ipv4Addr {
+    Ipv4Addr::new(10, 77, path as u8 + 1, 2)
+}
 /// More paths than this would run out of the address plan's third octet.
 pub const MAX_PATHS: usize = 254;
 /// Packets that wait in a TUN device for the emulator to read them: a burst of a whole
@@ -122,7 +127,7 @@ impl Ground {
                 interface,
             };
             let (device, index, carrier) = ends.open(kind, &client)?;
-            let address = Ipv4Addr::new(10, 77, path as u8 + 1, 2);
+            let address = client_address(path);
             let attachment = Attachment::new(path, index, address.into(), carrier);
             client.run(|| attachment.attach(&mut Routing::open()?))??;
             attachments.push(attachment);

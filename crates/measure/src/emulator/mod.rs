@@ -6,7 +6,6 @@ pub mod device;
 pub mod failure;
 pub mod forward;
 pub mod ground;
-mod lane;
 mod lateness;
 pub mod namespace;
 mod stop;
@@ -16,7 +15,7 @@ mod wait;
 pub use attachment::Attachment;
 pub use device::{Device, DeviceKind};
 pub use failure::{
-    FailureDriver, FailureError, PathChange, PathChangeReceiver, PathChangeSender, path_changes,
+    FailureDriver, FailureError, PathChangeReceiver, PathChangeSender, path_changes,
 };
 pub use forward::{Emulator, EmulatorError, Settings};
 pub use ground::{Devices, Ground, GroundError};

@@ -1,13 +1,16 @@
-//! Hosts: the loop that drives one end's transport, application half and policy in one thread.
+//! Hosts: one end's application, policy and transport, taking turns. What a host does in a turn
+//! is the same in every world; [`Live`] gives the turns in real time, the virtual world in its own.
 
 mod client;
+mod live;
 mod observer;
 mod server;
-mod wait;
 
-pub use client::ClientHost;
-pub use server::ServerHost;
+pub use client::Client;
+pub use live::Live;
+pub use server::Server;
 
+use model::Time;
 use std::io;
 use std::time::Duration;
 
@@ -21,6 +24,15 @@ pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 /// answers that are on their way: several round trips of any path that works. What is unanswered
 /// then is censored.
 pub const GRACE: Duration = Duration::from_millis(500);
+
+/// What a turn came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// The next turn is due then, or when something arrives.
+    Until(Time),
+    /// The application is done.
+    Done,
+}
 
 /// Why a host could not go on.
 #[derive(Debug, thiserror::Error)]

@@ -1,7 +1,7 @@
 //! What a host records of its transport: its state at every period, its events as they come.
 
 use super::SAMPLE_PERIOD;
-use crate::recording::Log;
+use crate::recording::Sink;
 use crate::transport::Endpoint;
 use model::record::{Event, EventKind, Sample};
 use model::{Side, Time};
@@ -10,7 +10,6 @@ use traffic::Half;
 /// The observer of one end.
 pub struct Observer {
     side: Side,
-    log: Log,
     next_sample: Time,
     samples: Vec<Sample>,
     events: Vec<Event>,
@@ -20,10 +19,9 @@ pub struct Observer {
 
 impl Observer {
     /// An observer that samples from the start on.
-    pub fn new(side: Side, log: Log) -> Observer {
+    pub fn new(side: Side) -> Observer {
         Observer {
             side,
-            log,
             next_sample: Time::ZERO,
             samples: Vec::new(),
             events: Vec::new(),
@@ -32,15 +30,15 @@ impl Observer {
     }
 
     /// Logs what happened, and the state if a sample is due.
-    pub fn observe(&mut self, now: Time, endpoint: &mut dyn Endpoint) {
+    pub fn observe(&mut self, now: Time, endpoint: &mut dyn Endpoint, sink: &mut dyn Sink) {
         if now >= self.next_sample {
             endpoint.sample(now, &mut self.samples);
-            self.samples.drain(..).for_each(|s| self.log.sample(s));
+            self.samples.drain(..).for_each(|s| sink.sample(s));
             while self.next_sample <= now {
                 self.next_sample += SAMPLE_PERIOD;
             }
         }
-        self.drain(endpoint);
+        self.drain(endpoint, sink);
     }
 
     /// When a sample is due.
@@ -49,8 +47,14 @@ impl Observer {
     }
 
     /// Logs an event of this end.
-    pub fn event(&self, now: Time, kind: EventKind, detail: impl Into<String>) {
-        self.log.event(Event {
+    pub fn event(
+        &self,
+        now: Time,
+        kind: EventKind,
+        detail: impl Into<String>,
+        sink: &mut dyn Sink,
+    ) {
+        sink.event(Event {
             side: Some(self.side),
             ..Event::new(now, kind, detail)
         });
@@ -58,29 +62,35 @@ impl Observer {
 
     /// Reports once what a half says went wrong on a channel: the run goes on, as its messages
     /// are data all the same.
-    pub fn report_fault(&mut self, now: Time, half: &dyn Half) {
+    pub fn report_fault(&mut self, now: Time, half: &dyn Half, sink: &mut dyn Sink) {
         if !self.told
             && let Some(reason) = half.error()
         {
             self.told = true;
-            self.event(now, EventKind::Note, reason);
+            self.event(now, EventKind::Note, reason, sink);
         }
     }
 
     /// Logs the end of the application, with the messages that were never answered.
-    pub fn end(&mut self, now: Time, endpoint: &mut dyn Endpoint, half: Option<&dyn Half>) {
+    pub fn end(
+        &mut self,
+        now: Time,
+        endpoint: &mut dyn Endpoint,
+        half: Option<&dyn Half>,
+        sink: &mut dyn Sink,
+    ) {
         for message in half.into_iter().flat_map(Half::unanswered) {
-            self.log.message(message);
+            sink.message(message);
         }
-        self.drain(endpoint);
-        self.event(now, EventKind::ApplicationStop, "");
+        self.drain(endpoint, sink);
+        self.event(now, EventKind::ApplicationStop, "", sink);
     }
 
-    fn drain(&mut self, endpoint: &mut dyn Endpoint) {
+    fn drain(&mut self, endpoint: &mut dyn Endpoint, sink: &mut dyn Sink) {
         endpoint.events(&mut self.events);
         for mut event in self.events.drain(..) {
             event.side.get_or_insert(self.side);
-            self.log.event(event);
+            sink.event(event);
         }
     }
 }

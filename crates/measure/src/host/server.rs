@@ -2,107 +2,95 @@
 
 use super::HostError;
 use super::observer::Observer;
-use super::wait::wait;
-use crate::Clock;
-use crate::emulator::StopFlag;
-use crate::recording::Log;
+use crate::recording::Sink;
 use crate::transport::Endpoint;
-use model::record::EventKind;
+use model::record::{EventKind, Message};
 use model::{Side, Time};
-use std::os::fd::AsRawFd;
-use std::sync::atomic::{AtomicBool, Ordering};
 use traffic::welcome::Welcome;
 use traffic::{Half, pattern};
 
-/// Everything the server's thread needs.
-pub struct ServerHost<'h> {
-    /// The run's clock.
-    pub clock: Clock,
-    /// Where records go.
-    pub log: Log,
-    /// Ends the run.
-    pub stop: &'h StopFlag,
+/// The server's host but for its transport and its time, which the driver brings.
+pub struct Server {
+    observer: Observer,
     /// When the application's time is over.
-    pub end: Time,
-    /// Set when every message was answered after that.
-    pub settled: &'h AtomicBool,
-    /// The transport.
-    pub endpoint: Box<dyn Endpoint>,
+    end: Time,
+    welcome: Welcome,
+    half: Option<Box<dyn Half>>,
+    settled: bool,
+    messages: Vec<Message>,
 }
 
-impl ServerHost<'_> {
-    /// Runs until `stop` is raised.
-    pub fn run(mut self) -> Result<(), HostError> {
-        let mut half: Option<Box<dyn Half>> = None;
-        let mut observer = Observer::new(Side::Server, self.log.clone());
-        let result = self.drive(&mut half, &mut observer);
-        let now = self.clock.now();
-        observer.end(
-            now,
-            &mut *self.endpoint,
-            half.as_deref().map(|h| h as &dyn Half),
-        );
-        self.endpoint.close(now);
-        self.stop.stop();
-        result
+impl Server {
+    /// A server whose application's time is over at `end`.
+    pub fn new(end: Time) -> Server {
+        Server {
+            observer: Observer::new(Side::Server),
+            end,
+            welcome: Welcome::default(),
+            half: None,
+            settled: false,
+            messages: Vec::new(),
+        }
     }
 
-    fn drive(
+    /// Does all that is due at `now`; returns when the next turn is due if nothing arrives.
+    pub fn turn(
         &mut self,
-        half: &mut Option<Box<dyn Half>>,
-        observer: &mut Observer,
-    ) -> Result<(), HostError> {
+        now: Time,
+        endpoint: &mut dyn Endpoint,
+        sink: &mut dyn Sink,
+    ) -> Result<Time, HostError> {
         let transport = |source| HostError::Transport {
             side: "server",
             source,
         };
-        let mut welcome = Welcome::default();
-        let (mut messages, mut fds) = (Vec::new(), Vec::new());
-        loop {
-            if self.stop.is_stopped() {
-                return Ok(());
-            }
-            let now = self.clock.now();
-            self.endpoint.poll(now).map_err(transport)?;
-            while let Some(channel) = self.endpoint.accepted() {
-                welcome.accept(channel);
-            }
-            for (channel, refusal) in welcome.poll(&mut *self.endpoint) {
-                let words = format!("channel {channel} was turned away: {refusal}");
-                observer.event(now, EventKind::Note, words);
-            }
-            if half.is_none() {
-                *half = welcome.traffic().map(pattern::server);
-            }
-            let over = now >= self.end;
-            if let Some(half) = half {
-                if over {
-                    half.finish();
-                }
-                let mut channels = welcome.channels(&mut *self.endpoint);
-                half.poll(now, &mut channels, &mut messages);
-                messages.drain(..).for_each(|m| self.log.message(m));
-                observer.report_fault(now, &**half);
-            }
-            if over && half.as_ref().is_none_or(|h| h.unanswered().is_empty()) {
-                self.settled.store(true, Ordering::Relaxed);
-            }
-            self.endpoint.flush(now).map_err(transport)?;
-            observer.observe(now, &mut *self.endpoint);
-
-            let mut until = observer.next_sample();
-            if !over {
-                until = until.min(self.end);
-            }
-            until = half
-                .as_ref()
-                .and_then(|h| h.poll_at())
-                .map_or(until, |t| until.min(t));
-            until = self.endpoint.poll_at().map_or(until, |t| until.min(t));
-            fds.clear();
-            fds.push((self.stop.as_raw_fd(), false));
-            self.endpoint.wait_for(&mut fds);
-            wait(&self.clock, &fds, until).map_err(transport)?;
+        endpoint.poll(now).map_err(transport)?;
+        while let Some(channel) = endpoint.accepted() {
+            self.welcome.accept(channel);
         }
+        for (channel, refusal) in self.welcome.poll(endpoint) {
+            let words = format!("channel {channel} was turned away: {refusal}");
+            self.observer.event(now, EventKind::Note, words, sink);
+        }
+        if self.half.is_none() {
+            self.half = self.welcome.traffic().map(pattern::server);
+        }
+        let over = now >= self.end;
+        if let Some(half) = &mut self.half {
+            if over {
+                half.finish();
+            }
+            let mut channels = self.welcome.channels(endpoint);
+            half.poll(now, &mut channels, &mut self.messages);
+            self.messages.drain(..).for_each(|m| sink.message(m));
+            self.observer.report_fault(now, &**half, sink);
+        }
+        if over && !self.settled {
+            let half = self.half.as_ref();
+            self.settled = half.is_none_or(|h| h.unanswered().is_empty());
+        }
+        endpoint.flush(now).map_err(transport)?;
+        self.observer.observe(now, endpoint, sink);
+
+        let mut until = self.observer.next_sample();
+        if !over {
+            until = until.min(self.end);
+        }
+        let half = self.half.as_ref().and_then(|h| h.poll_at());
+        let timers = half.into_iter().chain(endpoint.poll_at());
+        Ok(timers.fold(until, Time::min))
+    }
+
+    /// Whether the application's time is over and every message was answered.
+    pub fn is_settled(&self) -> bool {
+        self.settled
+    }
+
+    /// The application ends, whatever came before: records what is unanswered, says goodbye.
+    pub fn end(&mut self, now: Time, endpoint: &mut dyn Endpoint, sink: &mut dyn Sink) {
+        let half = self.half.as_deref();
+        self.observer
+            .end(now, endpoint, half.map(|h| h as &dyn Half), sink);
+        endpoint.close(now);
     }
 }

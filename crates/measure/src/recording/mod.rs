@@ -6,12 +6,16 @@
 //! become Parquet files (`messages.parquet`). Readers accept both.
 
 mod capture;
+mod folder;
 mod head;
 mod manifest;
+mod sink;
 mod table;
 mod writer;
 
+pub use folder::Folder;
 pub use head::{Head, SNAP_LENGTH};
+pub use sink::{Collected, Sink};
 
 use model::record::{Event, LinkState, Message, Sample};
 use model::{Direction, Manifest, Name, PathIndex, Time};
@@ -131,26 +135,6 @@ pub struct Log {
 }
 
 impl Log {
-    /// One row of `messages`.
-    pub fn message(&self, message: Message) {
-        self.send(Entry::Message(message));
-    }
-
-    /// One row of `samples`.
-    pub fn sample(&self, sample: Sample) {
-        self.send(Entry::Sample(sample));
-    }
-
-    /// One row of `links`.
-    pub fn link(&self, state: LinkState) {
-        self.send(Entry::Link(state));
-    }
-
-    /// One line of `events.jsonl`.
-    pub fn event(&self, event: Event) {
-        self.send(Entry::Event(event));
-    }
-
     /// Rows of `packets`, and packets of the captures. Batches spare the channel: at high rates
     /// give some hundred at once.
     pub fn packets(&self, packets: Vec<PacketObservation>) {

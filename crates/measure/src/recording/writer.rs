@@ -2,7 +2,7 @@
 
 use super::capture::Capture;
 use super::table::Table;
-use super::{Entry, Fate, PacketObservation, RecordError, manifest};
+use super::{Entry, PacketObservation, RecordError, manifest};
 use model::record::{Event, LinkState, Message, Packet, Sample};
 use model::{Manifest, Name};
 use std::fs::File;
@@ -19,10 +19,10 @@ const FLUSH_PERIOD: Duration = Duration::from_secs(1);
 pub struct Writer {
     folder: PathBuf,
     paths: Vec<Name>,
-    messages: Table<Message>,
-    samples: Table<Sample>,
-    packets: Table<Packet>,
-    links: Table<LinkState>,
+    pub(super) messages: Table<Message>,
+    pub(super) samples: Table<Sample>,
+    pub(super) packets: Table<Packet>,
+    pub(super) links: Table<LinkState>,
     events_path: PathBuf,
     events: BufWriter<File>,
     captures: Vec<Capture>,
@@ -102,14 +102,14 @@ impl Writer {
         }
     }
 
-    fn event(&mut self, event: &Event) -> Result<(), RecordError> {
+    pub(super) fn event(&mut self, event: &Event) -> Result<(), RecordError> {
         serde_json::to_writer(&mut self.events, event)
             .map_err(std::io::Error::from)
             .and_then(|()| self.events.write_all(b"\n"))
             .map_err(|e| RecordError::io(&self.events_path, e))
     }
 
-    fn packet(&mut self, packet: &PacketObservation) -> Result<(), RecordError> {
+    pub(super) fn packet(&mut self, packet: &PacketObservation) -> Result<(), RecordError> {
         let index = packet.path.0;
         // A path that was not named at the start has no files: a bug of the caller, and no
         // reason to lose the rest of the run.
@@ -119,22 +119,7 @@ impl Writer {
             return Ok(());
         };
         capture.push(packet)?;
-        self.packets.push(&Packet {
-            path: path.clone(),
-            direction: packet.direction,
-            id: packet.id,
-            size_bytes: packet.size.into(),
-            payload_bytes: packet.head.payload_bytes(packet.size),
-            enqueued_ns: packet.enqueued.as_nanos(),
-            delivered_ns: match packet.fate {
-                Fate::Delivered(at) => Some(at.as_nanos()),
-                Fate::Dropped(..) | Fate::Inside => None,
-            },
-            dropped: match packet.fate {
-                Fate::Dropped(_, reason) => Some(reason.to_owned()),
-                Fate::Delivered(_) | Fate::Inside => None,
-            },
-        })
+        self.packets.push(&packet.row(path))
     }
 
     fn flush(&mut self) -> Result<(), RecordError> {
@@ -149,7 +134,7 @@ impl Writer {
     }
 
     /// The manifest comes last: a folder that says `complete` has all its tables.
-    fn finish(mut self, last: &Manifest) -> Result<(), RecordError> {
+    pub(super) fn finish(mut self, last: &Manifest) -> Result<(), RecordError> {
         self.flush()?;
         self.messages.finish()?;
         self.samples.finish()?;

@@ -2,7 +2,7 @@
 
 use super::kernel::{PathManagement, Protocol};
 use super::quic::udp;
-use super::{Endpoint, LocalPath, kernel, quic};
+use super::{LocalPath, PacketEndpoint, PacketSetup, SocketEndpoint, kernel, quic};
 use crate::Clock;
 use model::{Name, Seed};
 use std::net::{IpAddr, SocketAddr};
@@ -18,9 +18,21 @@ pub struct Entry {
     /// Whether the kernel's own path manager serves the policies that need no brain.
     pub kernel_paths: bool,
     /// Makes the client's end in the calling thread's network namespace.
-    pub connect: fn(&ClientSetup<'_>) -> Result<Box<dyn Endpoint>, SetupError>,
+    pub connect: fn(&ClientSetup<'_>) -> Result<Box<dyn SocketEndpoint>, SetupError>,
     /// Makes the server's end in the calling thread's network namespace.
-    pub listen: fn(&ServerSetup<'_>) -> Result<Box<dyn Endpoint>, SetupError>,
+    pub listen: fn(&ServerSetup<'_>) -> Result<Box<dyn SocketEndpoint>, SetupError>,
+    /// Its ends as state machines over packets, for virtual time; `None` where the stack is the
+    /// kernel's and knows no other time than the real one.
+    pub packets: Option<PacketEnds>,
+}
+
+/// How the two ends of a transport are made for virtual time.
+#[derive(Clone, Copy)]
+pub struct PacketEnds {
+    /// Makes the client's end.
+    pub connect: fn(&PacketSetup<'_>) -> Result<Box<dyn PacketEndpoint>, SetupError>,
+    /// Makes the server's end.
+    pub listen: fn(&PacketSetup<'_>) -> Result<Box<dyn PacketEndpoint>, SetupError>,
 }
 
 /// Why an end could not be set up; its words say what to do.
@@ -71,6 +83,10 @@ pub const TRANSPORTS: &[Entry] = &[
         kernel_paths: false,
         connect: |setup| noq_client(setup, true),
         listen: |setup| noq_server(setup, true),
+        packets: Some(PacketEnds {
+            connect: |setup| Ok(Box::new(quic::Packets::connect(setup, true)?)),
+            listen: |setup| Ok(Box::new(quic::Packets::listen(setup, true)?)),
+        }),
     },
     Entry {
         name: "mptcp",
@@ -79,6 +95,7 @@ pub const TRANSPORTS: &[Entry] = &[
         kernel_paths: true,
         connect: |setup| kernel_client(setup, Protocol::Mptcp),
         listen: |setup| kernel_server(setup, Protocol::Mptcp),
+        packets: None,
     },
     Entry {
         name: "quic",
@@ -87,6 +104,10 @@ pub const TRANSPORTS: &[Entry] = &[
         kernel_paths: false,
         connect: |setup| noq_client(setup, false),
         listen: |setup| noq_server(setup, false),
+        packets: Some(PacketEnds {
+            connect: |setup| Ok(Box::new(quic::Packets::connect(setup, false)?)),
+            listen: |setup| Ok(Box::new(quic::Packets::listen(setup, false)?)),
+        }),
     },
     Entry {
         name: "tcp",
@@ -95,6 +116,7 @@ pub const TRANSPORTS: &[Entry] = &[
         kernel_paths: false,
         connect: |setup| kernel_client(setup, Protocol::Tcp),
         listen: |setup| kernel_server(setup, Protocol::Tcp),
+        packets: None,
     },
 ];
 
@@ -108,7 +130,7 @@ impl Entry {
 fn kernel_client(
     setup: &ClientSetup<'_>,
     protocol: Protocol,
-) -> Result<Box<dyn Endpoint>, SetupError> {
+) -> Result<Box<dyn SocketEndpoint>, SetupError> {
     Ok(Box::new(kernel::Client::connect(kernel::ClientConfig {
         protocol,
         server: setup.server,
@@ -126,7 +148,7 @@ fn kernel_client(
 fn kernel_server(
     setup: &ServerSetup<'_>,
     protocol: Protocol,
-) -> Result<Box<dyn Endpoint>, SetupError> {
+) -> Result<Box<dyn SocketEndpoint>, SetupError> {
     Ok(Box::new(kernel::Server::listen(kernel::ServerConfig {
         protocol,
         address: setup.address,
@@ -140,7 +162,7 @@ fn kernel_server(
     })?))
 }
 
-fn noq_client(setup: &ClientSetup<'_>, multipath: bool) -> Result<Box<dyn Endpoint>, SetupError> {
+fn noq_client(setup: &ClientSetup<'_>, multipath: bool) -> Result<Box<dyn SocketEndpoint>, SetupError> {
     Ok(Box::new(udp::Client::connect(udp::ClientConfig {
         multipath,
         server: setup.server,
@@ -154,7 +176,7 @@ fn noq_client(setup: &ClientSetup<'_>, multipath: bool) -> Result<Box<dyn Endpoi
     })?))
 }
 
-fn noq_server(setup: &ServerSetup<'_>, multipath: bool) -> Result<Box<dyn Endpoint>, SetupError> {
+fn noq_server(setup: &ServerSetup<'_>, multipath: bool) -> Result<Box<dyn SocketEndpoint>, SetupError> {
     Ok(Box::new(udp::Server::listen(udp::ServerConfig {
         multipath,
         address: setup.address,

@@ -6,21 +6,20 @@ pub mod quic;
 
 use model::manifest::Stack;
 use model::record::{Event, Sample};
-use model::{PathIndex, Time};
+use model::{PathIndex, Seed, Time};
 use policy::{Action, ConnectionView};
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::RawFd;
 use traffic::Channels;
 
 /// What a transport at one end does, in one thread, never blocking.
 ///
-/// A driver (the host loop) waits on [`Endpoint::wait_for`] until [`Endpoint::poll_at`] and then
-/// calls [`Endpoint::poll`]; the application half reads and writes the channels in between, and
-/// [`Endpoint::flush`] sends what it wrote.
+/// A driver waits until [`Endpoint::poll_at`], or until something arrives, and then calls
+/// [`Endpoint::poll`]; the application half reads and writes the channels in between, and
+/// [`Endpoint::flush`] sends what it wrote. How packets come and go is the driver's:
+/// [`SocketEndpoint`] in real time, [`PacketEndpoint`] in virtual time.
 pub trait Endpoint: Channels {
-    /// The file descriptors to wait for; `true` when writability matters as well.
-    fn wait_for(&self, fds: &mut Vec<(RawFd, bool)>);
     /// When to call [`Endpoint::poll`] next even if no descriptor is ready.
     fn poll_at(&self) -> Option<Time>;
     /// Receives, handles timers, sends. An error ends the run.
@@ -49,6 +48,37 @@ pub trait Endpoint: Channels {
     fn stack(&self) -> Stack;
     /// Says goodbye to the peer (best effort).
     fn close(&mut self, now: Time);
+}
+
+/// An end whose packets the operating system carries.
+pub trait SocketEndpoint: Endpoint {
+    /// The file descriptors to wait for; `true` when writability matters as well.
+    fn wait_for(&self, fds: &mut Vec<(RawFd, bool)>);
+}
+
+/// An end that hands its packets to its driver: a state machine that runs in any time.
+pub trait PacketEndpoint: Endpoint {
+    /// An IP packet arrived over `path`.
+    fn receive(&mut self, now: Time, path: PathIndex, packet: &[u8]);
+    /// The next IP packet to send, written into `packet`: its length and the path it takes.
+    /// Call it after every other call until there is none.
+    fn transmit(&mut self, packet: &mut [u8]) -> Option<(usize, PathIndex)>;
+}
+
+/// What either end of a connection needs to be set up in virtual time.
+pub struct PacketSetup<'a> {
+    /// The run's seed.
+    pub seed: Seed,
+    /// Where the server listens.
+    pub server: SocketAddr,
+    /// The client's paths; the connection starts on the first.
+    pub paths: &'a [LocalPath],
+    /// How many channels the pattern needs.
+    pub channels: usize,
+    /// The congestion controller; the stack's default when absent.
+    pub congestion: Option<&'a str>,
+    /// The path manager the connection runs under.
+    pub policy: &'a policy::list::Entry,
 }
 
 /// A path of the client's host.

@@ -2,3 +2,7 @@
 
 pub mod emulated;
 pub mod plan;
+pub mod virtual_time;
+
+/// The port servers listen on.
+const PORT: u16 = 443;

@@ -1,7 +1,9 @@
 //! Which runs an experiment consists of.
 
 use crate::transport;
-use model::{Scenario, Seed};
+use model::{Manifest, Scenario, Seed, World};
+use network::topology::Traces;
+use network::trace::{Trace, TraceError};
 use policy::list as policies;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -10,6 +12,8 @@ use std::path::PathBuf;
 /// One run: everything a worker needs to know.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunSpec {
+    /// Where it runs.
+    pub world: World,
     /// The scenario.
     pub scenario: Scenario,
     /// The text of each trace the scenario names.
@@ -30,7 +34,64 @@ pub struct RunSpec {
     pub lateness_bound_ns: u64,
 }
 
+/// A specification that no world can carry out.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SpecError {
+    /// No such transport.
+    #[error("no transport is called `{0}`")]
+    NoTransport(String),
+    /// No such policy.
+    #[error("no policy is called `{0}`")]
+    NoPolicy(String),
+    /// A trace that is none.
+    #[error("{}: {source}", file.display())]
+    Trace {
+        /// The file, as the scenario names it.
+        file: PathBuf,
+        /// What is wrong with it.
+        source: TraceError,
+    },
+}
+
 impl RunSpec {
+    /// The transport's entry in the list.
+    pub fn transport(&self) -> Result<&'static transport::list::Entry, SpecError> {
+        transport::list::find(&self.transport)
+            .ok_or_else(|| SpecError::NoTransport(self.transport.clone()))
+    }
+
+    /// The policy's entry in the list.
+    pub fn policy(&self) -> Result<&'static policies::Entry, SpecError> {
+        policies::find(&self.policy).ok_or_else(|| SpecError::NoPolicy(self.policy.clone()))
+    }
+
+    /// The scenario's traces, parsed.
+    pub fn traces(&self) -> Result<Traces, SpecError> {
+        let traces = self.traces.iter();
+        let parsed = traces.map(|(file, text)| match Trace::parse(text) {
+            Ok(trace) => Ok((file.clone(), trace)),
+            Err(source) => Err(SpecError::Trace {
+                file: file.clone(),
+                source,
+            }),
+        });
+        parsed.collect()
+    }
+
+    /// The run's manifest before anything is known of the machine.
+    pub fn manifest(&self) -> Manifest {
+        Manifest {
+            repetition: self.repetition,
+            ..Manifest::new(
+                self.world,
+                &self.scenario,
+                &self.transport,
+                &self.policy,
+                self.seed,
+            )
+        }
+    }
+
     /// How the run is called in tables and folders: `mptcp-backup`, `tcp`.
     pub fn label(transport: &str, policy: &str) -> String {
         match transport::list::find(transport) {
@@ -43,6 +104,8 @@ impl RunSpec {
 /// What the user chose beyond the scenario.
 #[derive(Clone, Debug, Default)]
 pub struct Choice {
+    /// Where the runs take place.
+    pub world: World,
     /// Only these transports; the scenario's when empty.
     pub transports: Vec<String>,
     /// Only these policies; the scenario's when empty.
@@ -82,6 +145,7 @@ pub fn runs(
                     _ => choice.out.join(format!("{label}-{repetition:03}")),
                 };
                 runs.push(RunSpec {
+                    world: choice.world,
                     scenario: scenario.clone(),
                     traces: traces.clone(),
                     transport: transport.clone(),

@@ -19,7 +19,7 @@ use walkabout_measure::Clock;
 use walkabout_measure::transport::kernel::{
     Client, ClientConfig, PathManagement, Protocol, Server, ServerConfig,
 };
-use walkabout_measure::transport::{Endpoint, LocalPath};
+use walkabout_measure::transport::{Endpoint, LocalPath, SocketEndpoint};
 
 use nix::sched::{CloneFlags, setns, unshare};
 
@@ -328,7 +328,7 @@ impl Ground {
     }
 }
 
-fn wait_for(endpoint: &impl Endpoint, at_most: Duration) {
+fn wait_for(endpoint: &impl SocketEndpoint, at_most: Duration) {
     let mut wanted = Vec::new();
     endpoint.wait_for(&mut wanted);
     let entry = |(fd, write): &(i32, bool)| libc::pollfd {

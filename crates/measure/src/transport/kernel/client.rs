@@ -4,7 +4,7 @@ use super::channel::{Channel, Phase};
 use super::connections::{Connections, PathKey};
 use super::paths::Paths;
 use super::{ClientConfig, ConnectError, Protocol, SetupError, socket, stack};
-use crate::transport::Endpoint;
+use crate::transport::{Endpoint, SocketEndpoint};
 use model::manifest::Stack;
 use model::record::{Event, EventKind, Sample};
 use model::{PathIndex, Side, Time};
@@ -167,11 +167,13 @@ impl Channels for Client {
     }
 }
 
-impl Endpoint for Client {
+impl SocketEndpoint for Client {
     fn wait_for(&self, fds: &mut Vec<(RawFd, bool)>) {
         self.connections.wait_for(fds);
     }
+}
 
+impl Endpoint for Client {
     fn poll_at(&self) -> Option<Time> {
         self.look_at
     }

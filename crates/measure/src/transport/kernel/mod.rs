@@ -180,5 +180,6 @@ fn stack(congestion: String, path_manager: &str) -> Stack {
         congestion,
         path_manager: path_manager.to_owned(),
         scheduler,
+        security: None,
     }
 }

@@ -5,7 +5,7 @@ use super::connections::{Connections, PathKey};
 use super::paths::LIMITS;
 use super::{ListenError, Protocol, ServerConfig, SetupError, socket, stack, sysctl};
 use crate::netlink::mptcp::Control;
-use crate::transport::Endpoint;
+use crate::transport::{Endpoint, SocketEndpoint};
 use model::manifest::Stack;
 use model::record::{Event, EventKind, Sample};
 use model::{PathIndex, Side, Time};
@@ -142,12 +142,14 @@ impl Channels for Server {
     }
 }
 
-impl Endpoint for Server {
+impl SocketEndpoint for Server {
     fn wait_for(&self, fds: &mut Vec<(RawFd, bool)>) {
         fds.push((self.listener.as_raw_fd(), false));
         self.connections.wait_for(fds);
     }
+}
 
+impl Endpoint for Server {
     fn poll_at(&self) -> Option<Time> {
         None
     }

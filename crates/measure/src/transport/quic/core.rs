@@ -71,7 +71,7 @@ impl Core {
     ) -> Result<Core, QuicError> {
         let mut core = Core::new(config, Side::Client, None)?;
         let noq_config =
-            settings::client(&core.config.identity, core.transport(), core.config.seed)?;
+            settings::client(&core.config.security, core.transport(), core.config.seed)?;
         let (handle, connection) = core
             .endpoint
             .connect(core.instant(now), noq_config, server, SERVER_NAME)
@@ -84,7 +84,7 @@ impl Core {
     /// A server that accepts every connection.
     pub fn server(config: CoreConfig) -> Result<Core, QuicError> {
         let transport = Core::transport_of(&config);
-        let noq_config = settings::server(&config.identity, transport)?;
+        let noq_config = settings::server(&config.security, transport)?;
         Core::new(config, Side::Server, Some(noq_config))
     }
 
@@ -100,7 +100,7 @@ impl Core {
             Side::Client => "quic.client",
             Side::Server => "quic.server",
         };
-        let endpoint_config = settings::endpoint(config.seed, stream);
+        let endpoint_config = settings::endpoint(config.seed, stream, &config.security);
         Ok(Core {
             endpoint: Endpoint::new(Arc::new(endpoint_config), server.map(Arc::new), true),
             config,
@@ -367,5 +367,14 @@ impl Core {
         event.connection = Some(session as u64);
         event.path = path.map(|index| self.config.paths[index.0].name.clone());
         self.events.push(event);
+    }
+
+    /// Records something about a path that is worth a line.
+    pub(super) fn note(&mut self, now: Time, path: Option<PathIndex>, detail: String) {
+        self.event(now, EventKind::Note, 0, path, detail);
+    }
+
+    pub(super) fn is_client(&self) -> bool {
+        self.side == Side::Client
     }
 }

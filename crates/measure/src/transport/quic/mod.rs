@@ -16,7 +16,9 @@ pub mod core;
 mod drive;
 pub mod identity;
 mod observe;
+mod packets;
 mod path;
+mod plain;
 mod settings;
 mod socket;
 pub mod udp;
@@ -24,10 +26,11 @@ pub mod udp;
 #[cfg(test)]
 mod tests;
 
-pub use self::config::{CoreConfig, PathAddress, QuicError};
+pub use self::config::{CoreConfig, PathAddress, QuicError, Security};
 pub use self::controller::Congestion;
 pub use self::core::{Core, Transmit};
 pub use self::identity::Identity;
+pub use self::packets::Packets;
 pub use self::udp::{Client, ClientConfig, Server, ServerConfig};
 
 /// The version of noq-proto that Cargo.lock pins; a test compares the two.

@@ -91,6 +91,7 @@ impl Core {
             congestion: self.config.congestion.as_str().to_owned(),
             path_manager: path_manager.to_owned(),
             scheduler: scheduler.to_owned(),
+            security: Some(self.config.security.as_str().to_owned()),
         }
     }
 }

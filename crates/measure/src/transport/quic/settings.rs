@@ -1,8 +1,8 @@
 //! How is noq configured? The limits and choices both ends share, each with its reason.
 
-use super::config::QuicError;
+use super::config::{QuicError, Security};
 use super::controller::Congestion;
-use super::identity::Identity;
+use super::plain::{Plain, PlainHmac, PlainTokenKey};
 use model::Seed;
 use noq_proto::{
     ClientConfig, ConnectionId, ConnectionIdGenerator, EndpointConfig, ServerConfig,
@@ -54,10 +54,13 @@ pub(super) fn transport(multipath_paths: Option<usize>, congestion: Congestion) 
 }
 
 /// The endpoint's configuration: seeded, so that times and sizes repeat.
-pub(super) fn endpoint(seed: Seed, stream: &str) -> EndpointConfig {
-    // The default draws the key of stateless resets from the system: it changes their bytes,
-    // never their length or time.
-    let mut config = EndpointConfig::default();
+pub(super) fn endpoint(seed: Seed, stream: &str, security: &Security) -> EndpointConfig {
+    let mut config = match security {
+        // The default draws the key of stateless resets from the system: it changes their bytes,
+        // never their length or time.
+        Security::Tls(_) => EndpointConfig::default(),
+        Security::None => EndpointConfig::new(Arc::new(PlainHmac)),
+    };
     let mut rng = seed.stream(stream);
     let mut noq_seed = [0; 32];
     rng.fill_bytes(&mut noq_seed);
@@ -70,11 +73,14 @@ pub(super) fn endpoint(seed: Seed, stream: &str) -> EndpointConfig {
 
 /// The client's configuration.
 pub(super) fn client(
-    identity: &Identity,
+    security: &Security,
     transport: TransportConfig,
     seed: Seed,
 ) -> Result<ClientConfig, QuicError> {
-    let mut config = ClientConfig::new(Arc::new(identity.client()?));
+    let mut config = match security {
+        Security::Tls(identity) => ClientConfig::new(Arc::new(identity.client()?)),
+        Security::None => ClientConfig::new(Arc::new(Plain)),
+    };
     config.transport_config(Arc::new(transport));
     let rng = Mutex::new(seed.stream("quic.client.first-connection-id"));
     config.initial_dst_cid_provider(Arc::new(move || {
@@ -85,10 +91,13 @@ pub(super) fn client(
 
 /// The server's configuration. Without migration: a path is where its client opened it.
 pub(super) fn server(
-    identity: &Identity,
+    security: &Security,
     transport: TransportConfig,
 ) -> Result<ServerConfig, QuicError> {
-    let mut config = ServerConfig::with_crypto(Arc::new(identity.server()?));
+    let mut config = match security {
+        Security::Tls(identity) => ServerConfig::with_crypto(Arc::new(identity.server()?)),
+        Security::None => ServerConfig::new(Arc::new(Plain), Arc::new(PlainTokenKey)),
+    };
     config
         .transport_config(Arc::new(transport))
         .migration(false);

@@ -4,15 +4,15 @@
 //! Nothing here blocks or ends a run: a datagram that the system refuses (dead route, missing
 //! address, full buffer) counts as lost, as it would on a link.
 
-use super::config::{CoreConfig, PathAddress, QuicError};
+use super::config::{CoreConfig, PathAddress, QuicError, Security};
 use super::controller::{Congestion, UnknownCongestion};
 use super::core::Core;
 use super::identity::Identity;
 use super::socket::{Arrival, Socket};
 use crate::Clock;
-use crate::transport::{Endpoint, LocalPath};
+use crate::transport::{Endpoint, SocketEndpoint, LocalPath};
 use model::manifest::Stack;
-use model::record::{Event, EventKind, Sample};
+use model::record::{Event, Sample};
 use model::{PathIndex, Seed, Time};
 use policy::{Action, ConnectionView};
 use std::io;
@@ -103,7 +103,7 @@ impl Udp {
             congestion: congestion(config.congestion.as_deref())?,
             paths: paths.collect(),
             keep_alive: config.keep_alive,
-            identity: config.identity,
+            security: Security::Tls(config.identity),
         };
         let used = if config.multipath {
             config.paths.len()
@@ -127,7 +127,7 @@ impl Udp {
             congestion: congestion(config.congestion.as_deref())?,
             paths: config.paths,
             keep_alive: None,
-            identity: config.identity,
+            security: Security::Tls(config.identity),
         };
         let address = config.address;
         let socket =
@@ -213,7 +213,7 @@ impl Udp {
     }
 }
 
-fn congestion(name: Option<&str>) -> Result<Congestion, UnknownCongestion> {
+pub(super) fn congestion(name: Option<&str>) -> Result<Congestion, UnknownCongestion> {
     name.map_or(Ok(Congestion::default()), str::parse)
 }
 
@@ -256,12 +256,14 @@ impl Channels for Udp {
     }
 }
 
-impl Endpoint for Udp {
+impl SocketEndpoint for Udp {
     fn wait_for(&self, fds: &mut Vec<(RawFd, bool)>) {
         let sockets = self.sockets.iter().filter_map(|slot| slot.socket.as_ref());
         fds.extend(sockets.map(|socket| (socket.fd(), false)));
     }
+}
 
+impl Endpoint for Udp {
     fn poll_at(&self) -> Option<Time> {
         self.core.poll_at()
     }
@@ -335,16 +337,5 @@ impl Endpoint for Udp {
         let now = now.max(self.clock.now());
         self.core.close(now);
         self.send(now);
-    }
-}
-
-impl Core {
-    /// Records something about a path that is worth a line.
-    fn note(&mut self, now: Time, path: Option<PathIndex>, detail: String) {
-        self.event(now, EventKind::Note, 0, path, detail);
-    }
-
-    fn is_client(&self) -> bool {
-        self.side == model::Side::Client
     }
 }

@@ -7,16 +7,14 @@ use crate::emulator::{
     DeviceKind, Emulator, EmulatorError, FailureDriver, Ground, GroundError, NamespaceError, NetNs,
     PathChangeReceiver, Settings, StopFlag, enter_user_namespace, path_changes, sysctl,
 };
-use crate::host::{ClientHost, HostError, ServerHost};
+use crate::host::{Client, HostError, Live, Server};
 use crate::recording::{Log, RecordError, Recorder};
 use crate::transport::list::{ClientSetup, ServerSetup};
 use crate::transport::{self, LocalPath, quic};
-use crate::world::plan::RunSpec;
+use crate::world::PORT;
+use crate::world::plan::{RunSpec, SpecError};
 use model::manifest::{Stack, Status, Timing};
-use model::record::FORMAT_VERSION;
 use model::{Manifest, Name, Time};
-use network::topology::Traces;
-use network::trace::Trace;
 use nix::poll::{PollFd, PollFlags, PollTimeout};
 use serde::{Deserialize, Serialize};
 use std::io::Write;
@@ -25,10 +23,6 @@ use std::os::fd::AsFd;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc;
 use std::time::Duration;
-use traffic::pattern;
-
-/// The port servers listen on.
-const PORT: u16 = 443;
 
 /// How long the emulator goes on after the hosts stopped, so that the last words arrive.
 const LINGER: Duration = Duration::from_millis(200);
@@ -83,9 +77,12 @@ pub enum WorkError {
     /// No event descriptor.
     #[error("an event descriptor cannot be made: {0}; is the limit on open files too low?")]
     Descriptor(std::io::Error),
-    /// Anything about the specification.
-    #[error("{0}")]
-    Spec(String),
+    /// The specification is wrong.
+    #[error(transparent)]
+    Spec(#[from] SpecError),
+    /// No such way into the emulator.
+    #[error("no device is called `{0}`")]
+    NoDevice(String),
     /// The run was told to stop.
     #[error("interrupted after {0:.1} s")]
     Interrupted(f64),
@@ -103,6 +100,7 @@ impl WorkError {
             | WorkError::Setup(_)
             | WorkError::Descriptor(_)
             | WorkError::Spec(_)
+            | WorkError::NoDevice(_)
             | WorkError::Interrupted(_) => false,
         }
     }
@@ -134,9 +132,9 @@ fn say(reports: &mut impl Write, report: &Report) {
 
 fn run(spec: &RunSpec, reports: &mut impl Write) -> Result<Timing, WorkError> {
     let scenario = &spec.scenario;
-    let (transport, policy) = entries(spec)?;
+    let (transport, policy) = (spec.transport()?, spec.policy()?);
     let device = device(spec)?;
-    let traces = parse_traces(spec)?;
+    let traces = spec.traces()?;
 
     enter_user_namespace()?;
     // Once more: a change of credentials may have cleared it.
@@ -246,7 +244,7 @@ fn play(
     std::thread::scope(|scope| {
         let emulation = scope.spawn(|| emulator.run(&emulator_stop));
         let failing = scope.spawn(|| {
-            let result = failures.run(*clock, Some(log), &changes, stop);
+            let result = failures.run(*clock, &mut log.clone(), &changes, stop);
             if result.is_err() {
                 stop.stop();
             }
@@ -303,15 +301,16 @@ impl Cast<'_> {
         .map_err(WorkError::Setup)?;
         // A client that is gone already says why.
         let _ = listening.send(());
-        let host = ServerHost {
+        Ok(self.live().server(Server::new(self.end), endpoint)?)
+    }
+
+    fn live(&self) -> Live<'_> {
+        Live {
             clock: self.clock,
             log: self.log.clone(),
             stop: &self.stop,
-            end: self.end,
-            settled: &self.server_settled,
-            endpoint,
-        };
-        Ok(host.run()?)
+            server_settled: &self.server_settled,
+        }
     }
 
     /// The client's thread; `None` when the server never listened.
@@ -338,20 +337,10 @@ impl Cast<'_> {
         .map_err(WorkError::Setup)?;
         let stack = endpoint.stack();
         let decides = self.transport.decides_at_run_time(self.policy);
-        let host = ClientHost {
-            clock: self.clock,
-            log: self.log.clone(),
-            stop: &self.stop,
-            end: self.end,
-            server_settled: &self.server_settled,
-            paths: &self.local_paths,
-            changes,
-            endpoint,
-            traffic: &scenario.traffic,
-            half: pattern::client(&scenario.traffic),
-            manager: decides.then(|| (self.policy.make)()),
-        };
-        host.run()?;
+        let paths = self.local_paths.iter().map(|p| (p.name.clone(), p.kind));
+        let manager = decides.then(|| (self.policy.make)());
+        let client = Client::new(paths, &scenario.traffic, self.end, manager);
+        self.live().client(client, endpoint, changes)?;
         Ok(Some(stack))
     }
 }
@@ -369,72 +358,23 @@ fn joined<T>(result: std::thread::Result<T>) -> T {
     result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-fn entries(
-    spec: &RunSpec,
-) -> Result<
-    (
-        &'static transport::list::Entry,
-        &'static policy::list::Entry,
-    ),
-    WorkError,
-> {
-    let transport = transport::list::find(&spec.transport)
-        .ok_or_else(|| WorkError::Spec(format!("no transport is called `{}`", spec.transport)))?;
-    let policy = policy::list::find(&spec.policy)
-        .ok_or_else(|| WorkError::Spec(format!("no policy is called `{}`", spec.policy)))?;
-    Ok((transport, policy))
-}
-
 fn device(spec: &RunSpec) -> Result<Option<DeviceKind>, WorkError> {
     let Some(name) = &spec.device else {
         return Ok(None);
     };
     match DeviceKind::find(name) {
         Some(kind) => Ok(Some(kind)),
-        None => Err(WorkError::Spec(format!("no device is called `{name}`"))),
+        None => Err(WorkError::NoDevice(name.clone())),
     }
-}
-
-fn parse_traces(spec: &RunSpec) -> Result<Traces, WorkError> {
-    spec.traces
-        .iter()
-        .map(|(file, text)| match Trace::parse(text) {
-            Ok(trace) => Ok((file.clone(), trace)),
-            Err(error) => Err(WorkError::Spec(format!("{}: {error}", file.display()))),
-        })
-        .collect()
 }
 
 fn manifest(spec: &RunSpec, ground: &Ground) -> Result<Manifest, WorkError> {
     Ok(Manifest {
-        format_version: FORMAT_VERSION,
-        walkabout_version: env!("CARGO_PKG_VERSION").to_owned(),
-        status: Status::Incomplete,
-        error: None,
         started_at: jiff::Timestamp::now().to_string(),
-        world: "emulated".to_owned(),
-        transport: spec.transport.clone(),
-        policy: spec.policy.clone(),
-        seed: spec.seed,
-        repetition: spec.repetition,
-        scenario: spec.scenario.clone(),
-        failure_onsets_us: (0..)
-            .zip(&spec.scenario.failures)
-            .map(|(index, failure)| failure.onset(spec.seed, index).as_micros())
-            .collect(),
-        stack: Stack {
-            name: String::new(),
-            version: String::new(),
-            congestion: String::new(),
-            path_manager: String::new(),
-            scheduler: String::new(),
-        },
         kernel: kernel(),
         sysctls: sysctl::recorded(&ground.client)?,
         device: Some(ground.kind.name().to_owned()),
-        skipped: Vec::new(),
-        timing: None,
-        peak_memory_bytes: None,
+        ..spec.manifest()
     })
 }
 

@@ -1,6 +1,6 @@
 //! A client and a server joined by pipes with delay, in virtual time.
 
-use crate::transport::quic::{Congestion, Core, CoreConfig, Identity, PathAddress};
+use crate::transport::quic::{Congestion, Core, CoreConfig, Identity, PathAddress, Security};
 use model::record::Event;
 use model::{Name, PathIndex, Seed, Time};
 use noq_proto::EcnCodepoint;
@@ -38,7 +38,7 @@ fn config(seed: u64, paths: usize) -> CoreConfig {
         congestion: Congestion::Cubic,
         paths: paths.collect(),
         keep_alive: None,
-        identity: Identity::generate().expect("a certificate"),
+        security: Security::Tls(Identity::generate().expect("a certificate")),
     }
 }
 

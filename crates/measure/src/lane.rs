@@ -1,24 +1,25 @@
-//! One direction of a path in the emulator: its link, and what is known of the packets inside.
+//! One direction of a path: its link, and what is known of the packets inside. The emulator and
+//! the virtual world move packets through the same lanes.
 
-use crate::recording::{Fate, Head, Log, PacketObservation};
+use crate::recording::{Fate, Head, PacketObservation, Sink};
 use model::record::LinkState;
 use model::{Direction, Name, PathIndex, Time};
 use network::link::{Exit, Link, Packet};
 use std::collections::VecDeque;
 
 /// Room for one packet: the MTU and some to spare.
-pub(super) const ROOM: usize = 2_048;
+pub(crate) const ROOM: usize = 2_048;
 
 /// A packet's bytes on their way through a link.
 #[derive(Clone, Debug)]
 pub struct PacketBuf {
-    pub(super) bytes: Box<[u8; ROOM]>,
-    pub(super) length: usize,
-    pub(super) enqueued: Time,
+    pub(crate) bytes: Box<[u8; ROOM]>,
+    pub(crate) length: usize,
+    pub(crate) enqueued: Time,
 }
 
 impl PacketBuf {
-    pub(super) fn new() -> PacketBuf {
+    pub(crate) fn new() -> PacketBuf {
         PacketBuf {
             bytes: Box::new([0; ROOM]),
             length: 0,
@@ -26,7 +27,7 @@ impl PacketBuf {
         }
     }
 
-    pub(super) fn packet(&self) -> &[u8] {
+    pub(crate) fn packet(&self) -> &[u8] {
         &self.bytes[..self.length]
     }
 }
@@ -39,11 +40,11 @@ struct Inside {
 }
 
 /// A link, its name, and its packets.
-pub(super) struct Lane {
-    pub(super) link: Link<PacketBuf>,
-    pub(super) path: PathIndex,
-    pub(super) name: Name,
-    pub(super) direction: Direction,
+pub(crate) struct Lane {
+    pub(crate) link: Link<PacketBuf>,
+    pub(crate) path: PathIndex,
+    pub(crate) name: Name,
+    pub(crate) direction: Direction,
     /// Packets inside, by number: the first one's is `first`. Empty without a log.
     inside: VecDeque<Option<Inside>>,
     first: u64,
@@ -51,7 +52,7 @@ pub(super) struct Lane {
 }
 
 impl Lane {
-    pub(super) fn new(
+    pub(crate) fn new(
         link: Link<PacketBuf>,
         path: PathIndex,
         name: Name,
@@ -69,7 +70,7 @@ impl Lane {
     }
 
     /// A packet enters; `recorded` says whether anyone will ask what became of it.
-    pub(super) fn push(&mut self, now: Time, mut payload: PacketBuf, recorded: bool) {
+    pub(crate) fn push(&mut self, now: Time, mut payload: PacketBuf, recorded: bool) {
         let (id, size) = (self.next, payload.length);
         self.next += 1;
         payload.enqueued = now;
@@ -85,7 +86,7 @@ impl Lane {
 
     /// The observation of a packet that left, and forgets it. The time is the event's own,
     /// not that of a late emulator; `refused` is the reason why the device did not take it.
-    pub(super) fn observe(
+    pub(crate) fn observe(
         &mut self,
         exit: &Exit<PacketBuf>,
         refused: Option<&'static str>,
@@ -116,7 +117,7 @@ impl Lane {
     }
 
     /// Observations of the packets that are still inside.
-    pub(super) fn remaining(&mut self) -> Vec<PacketObservation> {
+    pub(crate) fn remaining(&mut self) -> Vec<PacketObservation> {
         let (path, direction, first) = (self.path, self.direction, self.first);
         let numbered = self.inside.drain(..).enumerate();
         let remaining = numbered.filter_map(|(index, inside)| {
@@ -139,9 +140,9 @@ impl Lane {
     }
 
     /// Writes the link's state down.
-    pub(super) fn log_state(&mut self, now: Time, log: &Log) {
+    pub(crate) fn log_state(&mut self, now: Time, sink: &mut dyn Sink) {
         let state = self.link.state(now);
-        log.link(LinkState {
+        sink.link(LinkState {
             time_us: now.as_micros(),
             path: self.name.clone(),
             direction: self.direction,

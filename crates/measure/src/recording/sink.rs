@@ -1,0 +1,93 @@
+//! Where rows go: to the recording thread in real time, to a folder or into memory in virtual
+//! time. Who makes rows knows no more than this.
+
+use super::{Entry, Fate, Log, PacketObservation};
+use model::Name;
+use model::record::{Event, LinkState, Message, Packet, Sample};
+
+/// Takes what the parts of a run see; never blocks, never fails.
+pub trait Sink {
+    /// One row of `messages`.
+    fn message(&mut self, message: Message);
+    /// One row of `samples`.
+    fn sample(&mut self, sample: Sample);
+    /// One row of `links`.
+    fn link(&mut self, state: LinkState);
+    /// One line of `events.jsonl`.
+    fn event(&mut self, event: Event);
+    /// One row of `packets`, and a packet of the captures; `path` is its path's name.
+    fn packet(&mut self, path: &Name, packet: &PacketObservation);
+}
+
+impl Sink for Log {
+    fn message(&mut self, message: Message) {
+        self.send(Entry::Message(message));
+    }
+    fn sample(&mut self, sample: Sample) {
+        self.send(Entry::Sample(sample));
+    }
+    fn link(&mut self, state: LinkState) {
+        self.send(Entry::Link(state));
+    }
+    fn event(&mut self, event: Event) {
+        self.send(Entry::Event(event));
+    }
+    fn packet(&mut self, _: &Name, packet: &PacketObservation) {
+        self.packets(vec![packet.clone()]);
+    }
+}
+
+/// The rows of a run in memory, in the order in which they became known.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Collected {
+    /// As in `messages`.
+    pub messages: Vec<Message>,
+    /// As in `samples`.
+    pub samples: Vec<Sample>,
+    /// As in `packets`.
+    pub packets: Vec<Packet>,
+    /// As in `links`.
+    pub links: Vec<LinkState>,
+    /// As in `events.jsonl`.
+    pub events: Vec<Event>,
+}
+
+impl Sink for Collected {
+    fn message(&mut self, message: Message) {
+        self.messages.push(message);
+    }
+    fn sample(&mut self, sample: Sample) {
+        self.samples.push(sample);
+    }
+    fn link(&mut self, state: LinkState) {
+        self.links.push(state);
+    }
+    fn event(&mut self, event: Event) {
+        self.events.push(event);
+    }
+    fn packet(&mut self, path: &Name, packet: &PacketObservation) {
+        self.packets.push(packet.row(path));
+    }
+}
+
+impl PacketObservation {
+    /// The packet as a row of `packets`; `path` is its path's name.
+    pub fn row(&self, path: &Name) -> Packet {
+        Packet {
+            path: path.clone(),
+            direction: self.direction,
+            id: self.id,
+            size_bytes: self.size.into(),
+            payload_bytes: self.head.payload_bytes(self.size),
+            enqueued_ns: self.enqueued.as_nanos(),
+            delivered_ns: match self.fate {
+                Fate::Delivered(at) => Some(at.as_nanos()),
+                Fate::Dropped(..) | Fate::Inside => None,
+            },
+            dropped: match self.fate {
+                Fate::Dropped(_, reason) => Some(reason.to_owned()),
+                Fate::Delivered(_) | Fate::Inside => None,
+            },
+        }
+    }
+}

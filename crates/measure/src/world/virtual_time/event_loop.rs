@@ -1,0 +1,312 @@
+//! In which order do things happen in virtual time? Always at the earliest moment at which a
+//! link, a failure, a record or a host has something due; of what is due at one moment, failures
+//! come first, then records of link states, then arrivals in the order of the links, then the
+//! client, then the server.
+
+use super::SimulationError;
+use crate::emulator::forward::STATE_PERIOD;
+use crate::emulator::ground;
+use crate::failure::{self, PathChange, Step};
+use crate::host::{Client, Server, Turn};
+use crate::lane::{Lane, PacketBuf};
+use crate::recording::Sink;
+use crate::transport::{LocalPath, PacketEndpoint, PacketSetup};
+use crate::world::PORT;
+use crate::world::plan::RunSpec;
+use model::manifest::Stack;
+use model::{Direction, PathIndex, Time};
+use network::link::Exit;
+use network::topology;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// How long packets still move after the hosts have ended, so that the last words arrive.
+const LINGER: Duration = Duration::from_millis(200);
+
+/// More events than this at one moment are an endless loop, not a busy moment: the largest
+/// window of a transport is some ten thousand packets.
+const EVENTS_AT_ONCE: u64 = 1_000_000;
+
+/// One run.
+pub(super) struct EventLoop {
+    now: Time,
+    /// Up and down of the first path, up and down of the second ...
+    lanes: Vec<Lane>,
+    /// When each lane is due.
+    lane_due: Vec<Time>,
+    spare: Vec<PacketBuf>,
+    client: Client,
+    client_end: Box<dyn PacketEndpoint>,
+    client_due: Time,
+    server: Server,
+    server_end: Box<dyn PacketEndpoint>,
+    server_due: Time,
+    steps: std::vec::IntoIter<Step>,
+    changes: Vec<PathChange>,
+    /// When the state of the links is written down, besides at every period.
+    state_changes: std::vec::IntoIter<Time>,
+    next_states: Time,
+    /// Packets and turns so far.
+    events: u64,
+}
+
+impl EventLoop {
+    /// Sets everything up at time zero.
+    pub(super) fn new(spec: &RunSpec) -> Result<EventLoop, SimulationError> {
+        let (transport, policy) = (spec.transport()?, spec.policy()?);
+        let scenario = &spec.scenario;
+        let ends = transport
+            .packets
+            .ok_or_else(|| SimulationError::Impossible(spec.transport.clone()))?;
+        let traces = spec.traces()?;
+        let mut lanes = Vec::new();
+        for (index, path) in scenario.paths.iter().enumerate() {
+            let index = PathIndex(index);
+            let links = topology::build(scenario, index, spec.seed, &traces)?;
+            for (link, direction) in [(links.up, Direction::Up), (links.down, Direction::Down)] {
+                lanes.push(Lane::new(link, index, path.name.clone(), direction));
+            }
+        }
+        let mut state_changes: Vec<Time> = lanes.iter().flat_map(|l| l.link.changes()).collect();
+        state_changes.sort_unstable();
+        state_changes.dedup();
+
+        let paths: Vec<LocalPath> = scenario
+            .paths
+            .iter()
+            .enumerate()
+            .map(|(index, path)| LocalPath {
+                name: path.name.clone(),
+                kind: path.kind,
+                address: ground::client_address(index).into(),
+                interface: 0,
+            })
+            .collect();
+        let setup = PacketSetup {
+            seed: spec.seed,
+            server: SocketAddr::new(ground::SERVER_ADDRESS.into(), PORT),
+            paths: &paths,
+            channels: scenario.traffic.channels(),
+            congestion: scenario.congestion.as_deref(),
+            policy,
+        };
+        let server_end = (ends.listen)(&setup).map_err(SimulationError::Setup)?;
+        let client_end = (ends.connect)(&setup).map_err(SimulationError::Setup)?;
+        let end = Time::ZERO + scenario.duration.get();
+        let decides = transport.decides_at_run_time(policy);
+        let named = paths.iter().map(|path| (path.name.clone(), path.kind));
+        let manager = decides.then(|| (policy.make)());
+        Ok(EventLoop {
+            now: Time::ZERO,
+            lane_due: vec![Time::MAX; lanes.len()],
+            lanes,
+            spare: Vec::new(),
+            client: Client::new(named, &scenario.traffic, end, manager),
+            client_end,
+            client_due: Time::ZERO,
+            server: Server::new(end),
+            server_end,
+            server_due: Time::ZERO,
+            steps: failure::steps(scenario, spec.seed)?.into_iter(),
+            changes: Vec::new(),
+            state_changes: state_changes.into_iter(),
+            next_states: Time::ZERO,
+            events: 0,
+        })
+    }
+
+    /// What carries the traffic.
+    pub(super) fn stack(&self) -> Stack {
+        self.client_end.stack()
+    }
+
+    /// Runs to the end, whatever it is.
+    pub(super) fn run(&mut self, sink: &mut dyn Sink) -> Result<(), SimulationError> {
+        let result = self.run_hosts(sink);
+        let now = self.now;
+        self.client.end(now, &mut *self.client_end, sink);
+        self.server.end(now, &mut *self.server_end, sink);
+        self.send(true);
+        self.send(false);
+        self.linger(now + LINGER, sink);
+        result
+    }
+
+    fn run_hosts(&mut self, sink: &mut dyn Sink) -> Result<(), SimulationError> {
+        let mut at_once = 0;
+        loop {
+            let due = self.due();
+            debug_assert!(due >= self.now, "time goes back");
+            if due > self.now {
+                (self.now, at_once) = (due, self.events);
+            } else if self.events - at_once > EVENTS_AT_ONCE {
+                return Err(SimulationError::Standstill {
+                    at: self.now,
+                    events: EVENTS_AT_ONCE,
+                });
+            }
+            self.carry_out_failures(sink);
+            self.log_states(sink);
+            for lane in 0..self.lanes.len() {
+                if self.lane_due[lane] <= self.now {
+                    self.deliver(lane, sink);
+                }
+            }
+            if self.client_due <= self.now || !self.changes.is_empty() {
+                self.events += 1;
+                let settled = self.server.is_settled();
+                let end = &mut *self.client_end;
+                let turn = self
+                    .client
+                    .turn(self.now, end, &self.changes, settled, sink)?;
+                self.changes.clear();
+                self.send(true);
+                match turn {
+                    Turn::Until(until) => self.client_due = until,
+                    Turn::Done => return Ok(()),
+                }
+            }
+            if self.server_due <= self.now {
+                self.events += 1;
+                let was_settled = self.server.is_settled();
+                let end = &mut *self.server_end;
+                self.server_due = self.server.turn(self.now, end, sink)?;
+                self.send(false);
+                if self.server.is_settled() && !was_settled {
+                    // The client may be waiting for nothing else.
+                    self.client_due = self.now;
+                }
+            }
+        }
+    }
+
+    /// The earliest moment at which something is due.
+    fn due(&self) -> Time {
+        let step = self.steps.as_slice().first().map(|step| step.at);
+        let change = self.state_changes.as_slice().first().copied();
+        let others = self.client_due.min(self.server_due).min(self.next_states);
+        let due = [step, change].into_iter().flatten().fold(others, Time::min);
+        self.lane_due
+            .iter()
+            .copied()
+            .fold(due, Time::min)
+            .max(self.now)
+    }
+
+    fn carry_out_failures(&mut self, sink: &mut dyn Sink) {
+        while let Some(step) = self.steps.as_slice().first()
+            && step.at <= self.now
+        {
+            self.changes.extend(step.note(self.now, sink));
+            self.steps.next();
+        }
+    }
+
+    fn log_states(&mut self, sink: &mut dyn Sink) {
+        let mut due = self.next_states <= self.now;
+        while self
+            .state_changes
+            .as_slice()
+            .first()
+            .is_some_and(|at| *at <= self.now)
+        {
+            self.state_changes.next();
+            due = true;
+        }
+        if due {
+            for lane in &mut self.lanes {
+                lane.log_state(self.now, sink);
+            }
+            while self.next_states <= self.now {
+                self.next_states += STATE_PERIOD;
+            }
+        }
+    }
+
+    /// Takes what leaves a lane now to its host, which answers each packet before the next.
+    fn deliver(&mut self, lane: usize, sink: &mut dyn Sink) {
+        let up = self.lanes[lane].direction == Direction::Up;
+        let path = self.lanes[lane].path;
+        while let Some(exit) = self.lanes[lane].link.poll(self.now) {
+            self.events += 1;
+            let delivered = self.leave(lane, exit, sink);
+            if let Some(packet) = delivered {
+                match up {
+                    true => self.server_end.receive(self.now, path, packet.packet()),
+                    false => self.client_end.receive(self.now, path, packet.packet()),
+                }
+                self.spare.push(packet);
+                self.send(!up);
+                match up {
+                    true => self.server_due = self.now,
+                    false => self.client_due = self.now,
+                }
+            }
+        }
+        self.lane_due[lane] = self.lanes[lane].link.poll_at().unwrap_or(Time::MAX);
+    }
+
+    /// Writes a packet's end down; the packet, if it arrived.
+    fn leave(
+        &mut self,
+        lane: usize,
+        exit: Exit<PacketBuf>,
+        sink: &mut dyn Sink,
+    ) -> Option<PacketBuf> {
+        let lane = &mut self.lanes[lane];
+        let observation = lane.observe(&exit, None);
+        sink.packet(&lane.name, &observation);
+        match exit {
+            Exit::Delivered { packet, .. } => Some(packet.payload),
+            Exit::Dropped { packet, .. } => {
+                self.spare.push(packet.payload);
+                None
+            }
+        }
+    }
+
+    /// Puts everything that an end has to send onto its links.
+    fn send(&mut self, is_client: bool) {
+        loop {
+            let mut buffer = self.spare.pop().unwrap_or_else(PacketBuf::new);
+            let end = match is_client {
+                true => &mut self.client_end,
+                false => &mut self.server_end,
+            };
+            let Some((length, path)) = end.transmit(&mut buffer.bytes[..]) else {
+                self.spare.push(buffer);
+                return;
+            };
+            buffer.length = length;
+            let lane = 2 * path.0 + usize::from(!is_client);
+            self.lanes[lane].push(self.now, buffer, true);
+            self.lane_due[lane] = self.lanes[lane].link.poll_at().unwrap_or(Time::MAX);
+        }
+    }
+
+    /// Lets the packets that are under way arrive; nobody answers them any more.
+    fn linger(&mut self, until: Time, sink: &mut dyn Sink) {
+        while let Some(due) = self.lane_due.iter().copied().min()
+            && due <= until
+        {
+            self.now = due.max(self.now);
+            for lane in 0..self.lanes.len() {
+                if self.lane_due[lane] > self.now {
+                    continue;
+                }
+                while let Some(exit) = self.lanes[lane].link.poll(self.now) {
+                    let packet = self.leave(lane, exit, sink);
+                    self.spare.extend(packet);
+                }
+                self.lane_due[lane] = self.lanes[lane].link.poll_at().unwrap_or(Time::MAX);
+            }
+        }
+        self.now = until;
+        for lane in &mut self.lanes {
+            lane.log_state(until, sink);
+            for packet in lane.remaining() {
+                sink.packet(&lane.name, &packet);
+            }
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! The virtual world: link models, hosts and state machines of transports in one event loop that
+//! jumps from event to event. No sockets, no namespaces, no waiting; the same scenario, seed and
+//! version give the same bytes.
+//!
+//! What it leaves out is in docs/virtual.md.
+
+mod event_loop;
+
+use crate::failure::NoSuchPath;
+use crate::host::HostError;
+use crate::recording::{Collected, Folder, RecordError, Sink};
+use crate::transport::list::SetupError;
+use crate::world::plan::{RunSpec, SpecError};
+use event_loop::EventLoop;
+use model::manifest::Status;
+use model::{Manifest, Time};
+use network::topology::TopologyError;
+
+/// Why a run in virtual time could not be carried out.
+#[derive(Debug, thiserror::Error)]
+pub enum SimulationError {
+    /// The specification is wrong.
+    #[error(transparent)]
+    Spec(#[from] SpecError),
+    /// The transport is the kernel's.
+    #[error("{}", impossible(.0))]
+    Impossible(String),
+    /// The links could not be built.
+    #[error(transparent)]
+    Topology(#[from] TopologyError),
+    /// A failure names a path that is not there.
+    #[error(transparent)]
+    Failure(#[from] NoSuchPath),
+    /// An end could not be set up.
+    #[error("{0}")]
+    Setup(SetupError),
+    /// A host failed.
+    #[error(transparent)]
+    Host(#[from] HostError),
+    /// The run folder cannot be written.
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    /// Events follow each other without end at one moment.
+    #[error(
+        "time stands still at {at:?}: more than {events} events at one moment; give the links of \
+         the scenario a delay or a rate"
+    )]
+    Standstill {
+        /// Where.
+        at: Time,
+        /// How many events there were.
+        events: u64,
+    },
+}
+
+/// Why a transport cannot run in virtual time, in one line.
+pub fn impossible(transport: &str) -> String {
+    format!(
+        "{transport} is the kernel's, which knows no time but the real one; the virtual world has \
+         quic and mpquic (leave {transport} out with --protocol, or run it with --world emulated)"
+    )
+}
+
+/// Carries out the run and keeps what it records in memory. A failure is in the manifest, as
+/// its status and error; what was recorded before is there all the same.
+pub fn simulate(spec: &RunSpec) -> (Manifest, Collected) {
+    let mut collected = Collected::default();
+    let (manifest, _) = carry_out(spec, &mut collected);
+    (manifest, collected)
+}
+
+/// Carries out the same run into the specification's folder.
+pub fn record(spec: &RunSpec) -> Result<Manifest, SimulationError> {
+    let names: Vec<_> = spec.scenario.paths.iter().map(|p| p.name.clone()).collect();
+    let mut folder = Folder::create(&spec.folder, &spec.manifest(), &names)?;
+    let (manifest, result) = carry_out(spec, &mut folder);
+    folder.finish(&manifest)?;
+    result.map(|()| manifest)
+}
+
+fn carry_out(spec: &RunSpec, sink: &mut dyn Sink) -> (Manifest, Result<(), SimulationError>) {
+    let mut manifest = spec.manifest();
+    let result = EventLoop::new(spec).and_then(|mut run| {
+        manifest.stack = run.stack();
+        run.run(sink)
+    });
+    manifest.status = match &result {
+        Ok(()) => Status::Complete,
+        Err(_) => Status::Failed,
+    };
+    manifest.error = result.as_ref().err().map(ToString::to_string);
+    (manifest, result)
+}
