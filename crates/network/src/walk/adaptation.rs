@@ -2,6 +2,7 @@
 
 use super::fading::quantiles_db;
 use super::phy::{ATTEMPTS, MCS, frame_error};
+use std::sync::OnceLock;
 
 /// The packet size for which rates are chosen and losses expected, in bytes.
 pub const NOMINAL: usize = 1500;
@@ -31,56 +32,47 @@ impl Operation {
     }
 }
 
-/// Knows the best rate for each signal, as a sender does that keeps statistics of its frames:
-/// over the fades of many frames, but not the fade of the next.
-#[derive(Clone, Debug)]
-pub struct Adaptation {
-    beyond: Table,
-    within: Table,
-}
-
-#[derive(Clone, Debug)]
-struct Table {
-    fades_db: Vec<f64>,
-    /// By half decibels from [`WEAKEST`]; filled when first asked.
-    known: Vec<Option<Operation>>,
-}
-
 /// Nothing gets through at this signal in dBm, even in the best of fades.
 const WEAKEST: f64 = -110.0;
 /// Nothing is lost at this signal in dBm but in fades deeper than 40 dB.
 const STRONGEST: f64 = -20.0;
+/// Signals by half decibels from [`WEAKEST`].
+const SIGNALS: usize = ((STRONGEST - WEAKEST) * 2.0) as usize + 1;
 
-impl Default for Adaptation {
-    fn default() -> Adaptation {
-        Adaptation::new()
+/// What a sender knows beyond the line of sight, and within: a function of the signal alone,
+/// worked out when first asked for.
+static BEYOND: Table = Table::new(false);
+static WITHIN: Table = Table::new(true);
+
+struct Table {
+    line_of_sight: bool,
+    fades_db: OnceLock<Vec<f64>>,
+    known: [OnceLock<Operation>; SIGNALS],
+}
+
+impl Table {
+    const fn new(line_of_sight: bool) -> Table {
+        Table {
+            line_of_sight,
+            fades_db: OnceLock::new(),
+            known: [const { OnceLock::new() }; SIGNALS],
+        }
     }
 }
 
-impl Adaptation {
-    /// An adaptation that has settled.
-    pub fn new() -> Adaptation {
-        let table = |line_of_sight| Table {
-            fades_db: quantiles_db(line_of_sight),
-            known: vec![None; ((STRONGEST - WEAKEST) * 2.0) as usize + 1],
-        };
-        Adaptation {
-            beyond: table(false),
-            within: table(true),
-        }
-    }
-
-    /// What the link does at a local mean of `signal_dbm`.
-    pub fn at(&mut self, signal_dbm: f64, line_of_sight: bool) -> Operation {
-        let table = match line_of_sight {
-            true => &mut self.within,
-            false => &mut self.beyond,
-        };
-        let clamped = signal_dbm.clamp(WEAKEST, STRONGEST);
-        let index = ((clamped - WEAKEST) * 2.0).round() as usize;
-        let Table { fades_db, known } = table;
-        *known[index].get_or_insert_with(|| expect(WEAKEST + index as f64 / 2.0, fades_db))
-    }
+/// What the link does at a local mean of `signal_dbm`, under a sender that knows the best rate for
+/// each signal, as one does that keeps statistics of its frames: over the fades of many frames,
+/// but not the fade of the next.
+pub fn at(signal_dbm: f64, line_of_sight: bool) -> Operation {
+    let table = if line_of_sight { &WITHIN } else { &BEYOND };
+    let clamped = signal_dbm.clamp(WEAKEST, STRONGEST);
+    let index = ((clamped - WEAKEST) * 2.0).round() as usize;
+    *table.known[index].get_or_init(|| {
+        let fades_db = table
+            .fades_db
+            .get_or_init(|| quantiles_db(table.line_of_sight));
+        expect(WEAKEST + index as f64 / 2.0, fades_db)
+    })
 }
 
 /// The best first scheme at `signal_dbm`, and what it leads to on average over `fades_db`. A
@@ -131,10 +123,9 @@ mod tests {
 
     #[test]
     fn weaker_signals_mean_slower_rates_and_more_loss() {
-        let mut adaptation = Adaptation::new();
         for line_of_sight in [true, false] {
             let operations: Vec<Operation> = (-115..-15)
-                .map(|dbm| adaptation.at(f64::from(dbm), line_of_sight))
+                .map(|dbm| at(f64::from(dbm), line_of_sight))
                 .collect();
             for (weaker, stronger) in operations.iter().zip(&operations[1..]) {
                 assert!(

@@ -17,7 +17,7 @@ pub mod position;
 pub mod propagation;
 
 use crate::link::{LinkSnapshot, Timeline};
-use adaptation::{Adaptation, NOMINAL, Operation};
+use adaptation::{NOMINAL, Operation};
 use fading::{Fading, LINE_OF_SIGHT};
 use model::Time;
 use model::scenario::Walk;
@@ -86,7 +86,6 @@ const BLOCK_NS: u64 = 1_000_000;
 #[derive(Clone, Debug)]
 pub struct Radio {
     channel: Channel,
-    adaptation: Adaptation,
     /// At the fastest scheme.
     rate: Timeline<Option<BitRate>>,
     random: Pcg64,
@@ -104,7 +103,6 @@ impl Radio {
         let fastest = BitRate::from_bits_per_second(FASTEST);
         Radio {
             channel,
-            adaptation: Adaptation::new(),
             rate: rate.map(|rate| Some(rate.unwrap_or(fastest))),
             random,
             block: None,
@@ -127,7 +125,7 @@ impl Radio {
     /// rate stays zero), and whether it gave the packet up.
     pub(crate) fn serve(&mut self, now: Time, size: usize) -> (Option<Time>, bool) {
         let signal = self.signal(now);
-        let operation = self.adaptation.at(signal.mean_dbm, signal.line_of_sight);
+        let operation = adaptation::at(signal.mean_dbm, signal.line_of_sight);
         let mut at = now;
         for attempt in 0..ATTEMPTS {
             if attempt > 0 {
@@ -152,7 +150,7 @@ impl Radio {
     /// Expected goodput over the rate, and expected loss, of packets of [`NOMINAL`] bytes in the
     /// 100 ms from `now`. A sample period of 100 ms therefore misses no fade, and the average of
     /// samples is the average over time.
-    fn expect(&self, now: Time, operation: &Operation) -> (f64, f64) {
+    fn expect(&mut self, now: Time, operation: &Operation) -> (f64, f64) {
         /// Every 20 ms, below the coherence time.
         const INSTANTS: u32 = 5;
         const SPACING: Duration = Duration::from_millis(20);
@@ -166,7 +164,7 @@ impl Radio {
                     at += RETRY + SLOT * (contention_window(attempt) / 2);
                 }
                 let mcs = MCS[operation.scheme_of(attempt)];
-                let margin = self.channel.at(at).faded_dbm - mcs.sensitivity_dbm;
+                let margin = self.signal(at).faded_dbm - mcs.sensitivity_dbm;
                 airtime += failed * 10.0 / f64::from(mcs.tenths);
                 failed *= frame_error(margin, NOMINAL);
                 if failed < 1e-6 {
@@ -184,7 +182,7 @@ impl Radio {
 
     pub(crate) fn describe(&mut self, now: Time, state: &mut LinkSnapshot) {
         let signal = self.channel.at(now);
-        let operation = self.adaptation.at(signal.mean_dbm, signal.line_of_sight);
+        let operation = adaptation::at(signal.mean_dbm, signal.line_of_sight);
         let (goodput, loss) = self.expect(now, &operation);
         state.signal_dbm = Some(signal.mean_dbm);
         state.rate = self.rate.at(now).map(|fastest| {

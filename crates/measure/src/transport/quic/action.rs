@@ -15,6 +15,7 @@ const CLOSED_BY_POLICY: VarInt = VarInt::from_u32(0);
 impl Core {
     /// Carries out `action`; the error says why it could not.
     pub fn apply(&mut self, now: Time, action: &Action) -> Result<(), String> {
+        self.stirred = true;
         let done = match *action {
             Action::Open {
                 connection,

@@ -95,6 +95,7 @@ impl Channels for Core {
         if channel.open && !data.is_empty() {
             channel.outgoing.push_back(Bytes::copy_from_slice(data));
             channel.queued += data.len();
+            self.stirred = true;
         }
     }
 
@@ -128,7 +129,7 @@ impl Channels for Core {
             }
         }
         // A grown window is announced at the next flush, with whatever else there is to send.
-        let _ = chunks.finalize();
+        self.stirred |= chunks.finalize().should_transmit();
         read
     }
 

@@ -47,6 +47,8 @@ pub struct Core {
     responses: VecDeque<(noq_proto::Transmit, Vec<u8>)>,
     payload: Vec<u8>,
     sending: bool,
+    /// Whether something happened since noq last had nothing to send: asking it is dear.
+    pub(super) stirred: bool,
 }
 
 /// One connection.
@@ -113,6 +115,7 @@ impl Core {
             responses: VecDeque::new(),
             payload: Vec::with_capacity(2048),
             sending: false,
+            stirred: true,
         })
     }
 
@@ -168,6 +171,7 @@ impl Core {
         ecn: Option<EcnCodepoint>,
         datagram: &[u8],
     ) {
+        self.stirred = true;
         let instant = self.instant(now);
         let network_path = FourTuple::new(remote, Some(local));
         let data = BytesMut::from(datagram);
@@ -211,6 +215,7 @@ impl Core {
 
     /// Runs the timers that are due.
     pub fn handle_timeouts(&mut self, now: Time) {
+        self.stirred = true;
         let instant = self.instant(now);
         for session in &mut self.sessions {
             session.connection.handle_timeout(instant);
@@ -220,6 +225,9 @@ impl Core {
 
     /// The next datagram to send; call until `None` after anything else was called.
     pub fn poll_transmit(&mut self, now: Time) -> Option<Transmit<'_>> {
+        if !self.stirred {
+            return None;
+        }
         if !std::mem::replace(&mut self.sending, true) {
             for session in &mut self.sessions {
                 for live in session
@@ -266,6 +274,7 @@ impl Core {
             // may have to be sent in turn.
             if !self.exchange_endpoint_events() {
                 self.sending = false;
+                self.stirred = false;
                 return None;
             }
         }
@@ -312,6 +321,7 @@ impl Core {
 
     /// Ends every connection, telling the peer; send what [`Core::poll_transmit`] then yields.
     pub fn close(&mut self, now: Time) {
+        self.stirred = true;
         let instant = self.instant(now);
         for session in &mut self.sessions {
             session
