@@ -35,7 +35,9 @@ down = { rate = "25 Mbit/s", delay = "10 ms" }
 "#;
 
 fn scenario(text: &str) -> Scenario {
-    Document::parse(text, "the bench").expect("valid").into_scenario()
+    Document::parse(text, "the bench")
+        .expect("valid")
+        .into_scenario()
 }
 
 fn main() {
@@ -52,10 +54,14 @@ fn main() {
         ("bulk", &bulk, "quic", "single"),
         ("bulk", &bulk, "mpquic", "fullmesh"),
     ];
-    let rows: Vec<_> = cases.into_iter().map(|(name, scenario, transport, policy)| {
-        measure(name, scenario, transport, policy)
-    }).collect();
-    println!("{:#}", json!({"bench": "virtual_time", "cores": 1, "cases": rows}));
+    let rows: Vec<_> = cases
+        .into_iter()
+        .map(|(name, scenario, transport, policy)| measure(name, scenario, transport, policy))
+        .collect();
+    println!(
+        "{:#}",
+        json!({"bench": "virtual_time", "cores": 1, "cases": rows})
+    );
 }
 
 fn measure(name: &str, scenario: &Scenario, transport: &str, policy: &str) -> serde_json::Value {
@@ -99,5 +105,10 @@ fn measure(name: &str, scenario: &Scenario, transport: &str, policy: &str) -> se
 
 /// When the last packet entered a link.
 fn simulated(rows: &Collected) -> f64 {
-    rows.packets.iter().map(|p| p.enqueued_ns).max().unwrap_or(0) as f64 / 1e9
+    rows.packets
+        .iter()
+        .map(|p| p.enqueued_ns)
+        .max()
+        .unwrap_or(0) as f64
+        / 1e9
 }

@@ -2,10 +2,10 @@
 
 use super::{Parameter, PathDescription};
 use crate::folder::RunFolder;
-use model::Direction;
 use model::scenario::{
     Bulk, Failure, FailureKind, Interactive, Link, Path, Phase, Ping, QueueKind, Traffic,
 };
+use model::{Direction, Manifest, World};
 
 /// What the runs (at least one) of one scenario have in common, or how they differ.
 pub(super) fn parameters(runs: &[&RunFolder]) -> Vec<Parameter> {
@@ -43,7 +43,7 @@ pub(super) fn parameters(runs: &[&RunFolder]) -> Vec<Parameter> {
         each(&|r| Some(r.manifest.walkabout_version.clone())),
     );
     add("runs", runs.len().to_string());
-    add("started", each(&|r| Some(r.manifest.started_at.clone())));
+    add("started", each(&|r| started(&r.manifest)));
     add(
         "not possible here",
         each(&|r| Some(r.manifest.skipped.join("; "))),
@@ -61,7 +61,11 @@ pub(super) fn run_parameters(run: &RunFolder) -> Vec<Parameter> {
         ("path manager", stack.path_manager.clone()),
         ("scheduler", stack.scheduler.clone()),
         ("seed", manifest.seed.0.to_string()),
-        ("started", manifest.started_at.clone()),
+        (
+            "packets protected by",
+            stack.security.clone().unwrap_or_default(),
+        ),
+        ("started", started(manifest).unwrap_or_default()),
         ("timing", timing(&[run])),
     ];
     if let Some(bytes) = manifest.peak_memory_bytes {
@@ -123,6 +127,11 @@ fn timing(runs: &[&RunFolder]) -> String {
         ms(worst.lateness_p99_ns),
         ms(worst.bound_p99_ns)
     )
+}
+
+/// When a run started, where its time is the world's.
+fn started(manifest: &Manifest) -> Option<String> {
+    (manifest.world != World::Virtual.name()).then(|| manifest.started_at.clone())
 }
 
 fn traffic(traffic: &Traffic) -> String {

@@ -4,7 +4,7 @@ use super::kernel::{PathManagement, Protocol};
 use super::quic::udp;
 use super::{LocalPath, PacketEndpoint, PacketSetup, SocketEndpoint, kernel, quic};
 use crate::Clock;
-use model::{Name, Seed};
+use model::{Name, Seed, World};
 use std::net::{IpAddr, SocketAddr};
 
 /// An entry of the list.
@@ -121,6 +121,14 @@ pub const TRANSPORTS: &[Entry] = &[
 ];
 
 impl Entry {
+    /// Whether it can run in `world`.
+    pub fn runs_in(&self, world: World) -> bool {
+        match world {
+            World::Virtual => self.packets.is_some(),
+            World::Emulated => true,
+        }
+    }
+
     /// Whether a path manager of ours decides at run time under `policy`, and not the kernel's.
     pub fn decides_at_run_time(&self, policy: &policy::list::Entry) -> bool {
         self.multipath && !(self.kernel_paths && policy.kernel.is_some())
@@ -162,7 +170,10 @@ fn kernel_server(
     })?))
 }
 
-fn noq_client(setup: &ClientSetup<'_>, multipath: bool) -> Result<Box<dyn SocketEndpoint>, SetupError> {
+fn noq_client(
+    setup: &ClientSetup<'_>,
+    multipath: bool,
+) -> Result<Box<dyn SocketEndpoint>, SetupError> {
     Ok(Box::new(udp::Client::connect(udp::ClientConfig {
         multipath,
         server: setup.server,
@@ -176,7 +187,10 @@ fn noq_client(setup: &ClientSetup<'_>, multipath: bool) -> Result<Box<dyn Socket
     })?))
 }
 
-fn noq_server(setup: &ServerSetup<'_>, multipath: bool) -> Result<Box<dyn SocketEndpoint>, SetupError> {
+fn noq_server(
+    setup: &ServerSetup<'_>,
+    multipath: bool,
+) -> Result<Box<dyn SocketEndpoint>, SetupError> {
     Ok(Box::new(udp::Server::listen(udp::ServerConfig {
         multipath,
         address: setup.address,

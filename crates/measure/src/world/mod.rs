@@ -2,6 +2,7 @@
 
 pub mod emulated;
 pub mod plan;
+pub mod progress;
 pub mod virtual_time;
 
 /// The port servers listen on.

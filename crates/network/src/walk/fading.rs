@@ -85,10 +85,9 @@ fn sin_cos_of_turns(turns: f64) -> (f64, f64) {
     // Taylor's series; the first terms left out are x^11/11! and x^10/10!.
     let sin = x
         * (1.0
-            - square / 6.0
-                * (1.0 - square / 20.0 * (1.0 - square / 42.0 * (1.0 - square / 72.0))));
-    let cos = 1.0
-        - square / 2.0 * (1.0 - square / 12.0 * (1.0 - square / 30.0 * (1.0 - square / 56.0)));
+            - square / 6.0 * (1.0 - square / 20.0 * (1.0 - square / 42.0 * (1.0 - square / 72.0))));
+    let cos =
+        1.0 - square / 2.0 * (1.0 - square / 12.0 * (1.0 - square / 30.0 * (1.0 - square / 56.0)));
     match nearest as i64 & 3 {
         0 => (sin, cos),
         1 => (cos, -sin),

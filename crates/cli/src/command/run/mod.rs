@@ -8,8 +8,10 @@ use crate::failure::Failure;
 use crate::interrupt;
 use input::Input;
 use measure::emulator::DeviceKind;
-use measure::world::emulated::{Crew, Progress};
-use measure::world::plan::{self, Choice, RunSpec};
+use measure::world::plan::{Choice, Plan, RunSpec};
+use measure::world::progress::Progress;
+use measure::world::{emulated, virtual_time};
+use model::World;
 use progress::Bar;
 use serde_json::json;
 use std::path::PathBuf;
@@ -24,6 +26,10 @@ pub struct Run {
     /// A built-in scenario's name (`walkabout list scenarios`) or a TOML file.
     #[arg(default_value = "walk")]
     scenario: String,
+    /// Where it runs: `emulated` (real stacks in network namespaces, in real time) or `virtual`
+    /// (state machines in virtual time, the same bytes for the same seed).
+    #[arg(long, value_name = "WORLD", default_value = "emulated", value_parser = world)]
+    world: World,
     /// Only this transport (repeatable); the scenario's by default.
     #[arg(long = "protocol", value_name = "NAME")]
     transports: Vec<String>,
@@ -67,6 +73,7 @@ impl Run {
             PathBuf::from("runs").join(format!("{}-{stamp}", input.scenario.name))
         });
         let choice = Choice {
+            world: self.world,
             transports: self.transports,
             policies: self.policies,
             seed: self.seed,
@@ -75,28 +82,30 @@ impl Run {
             device: self.device,
             lateness_bound_ns: LATENESS_BOUND_NS,
         };
-        let runs = plan::runs(&input.scenario, &input.traces, &choice);
+        let plan = Plan::new(&input.scenario, &input.traces, &choice);
+        let excuse = plan.excuse();
+        let runs = plan.runs;
         let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
-        let jobs = match self.jobs {
-            Some(jobs) => usize::from(jobs),
-            None => Crew::jobs_for(&input.scenario.traffic, cores),
+        let jobs = match (self.jobs, self.world) {
+            (Some(jobs), _) => usize::from(jobs),
+            (None, World::Virtual) => cores,
+            (None, World::Emulated) => emulated::Crew::jobs_for(&input.scenario.traffic, cores),
         };
+        if let Some(excuse) = &excuse
+            && runs.is_empty()
+        {
+            return Err(Failure::impossible(excuse));
+        }
         if self.dry_run {
-            return dry_run(&runs, jobs, json);
+            dry_run(&runs, jobs, json)?;
+            return excuse.map_or(Ok(()), |excuse| Err(Failure::impossible(excuse)));
         }
         input::claim(&out)?;
 
         let bar = Bar::new(&runs, jobs, json);
-        let crew = Crew {
-            worker: (
-                std::env::current_exe().map_err(Failure::failed)?,
-                vec!["worker".to_owned()],
-            ),
-            jobs,
-        };
         let interrupted = interrupt::flag();
         let mut failures = Vec::new();
-        crew.run(&runs, interrupted, |event| {
+        let watch = |event: Progress| {
             bar.show(&event);
             if let Progress::Ended {
                 run,
@@ -105,8 +114,19 @@ impl Run {
             {
                 failures.push((run, failed));
             }
-        })
-        .map_err(|e| Failure::failed(format!("a run could not be started: {e}")))?;
+        };
+        match self.world {
+            World::Virtual => virtual_time::Crew { jobs }.run(&runs, interrupted, watch),
+            World::Emulated => {
+                let program = std::env::current_exe().map_err(Failure::failed)?;
+                let crew = emulated::Crew {
+                    worker: (program, vec!["worker".to_owned()]),
+                    jobs,
+                };
+                crew.run(&runs, interrupted, watch)
+                    .map_err(|e| Failure::failed(format!("a run could not be started: {e}")))?;
+            }
+        }
         bar.finish();
 
         let complete = runs.len() - failures.len();
@@ -130,7 +150,7 @@ impl Run {
             written.print(&out);
         }
         if failures.is_empty() {
-            return Ok(());
+            return excuse.map_or(Ok(()), |excuse| Err(Failure::impossible(excuse)));
         }
         let list: Vec<String> = failures
             .iter()
@@ -147,6 +167,12 @@ impl Run {
             list.join("; ")
         )))
     }
+}
+
+/// A world by its name.
+fn world(name: &str) -> Result<World, String> {
+    let names = World::ALL.map(World::name).join(" and ");
+    World::find(name).ok_or_else(|| format!("there are {names}"))
 }
 
 /// Prints the matrix and the expected duration.

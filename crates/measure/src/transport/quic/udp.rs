@@ -10,7 +10,7 @@ use super::core::Core;
 use super::identity::Identity;
 use super::socket::{Arrival, Socket};
 use crate::Clock;
-use crate::transport::{Endpoint, SocketEndpoint, LocalPath};
+use crate::transport::{Endpoint, LocalPath, SocketEndpoint};
 use model::manifest::Stack;
 use model::record::{Event, Sample};
 use model::{PathIndex, Seed, Time};

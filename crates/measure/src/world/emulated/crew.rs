@@ -2,7 +2,7 @@
 
 use super::worker::Report;
 use crate::world::plan::RunSpec;
-use model::manifest::Timing;
+use crate::world::progress::{Failed, Progress};
 use model::scenario::Traffic;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::PathBuf;
@@ -17,39 +17,6 @@ const LOW_RATE_RUNS_PER_CORE: usize = 6;
 /// Runs that start together would send their messages together ever after; this much apart (a
 /// prime number of milliseconds, so that no usual period divides it) they rarely do.
 const START_GAP: Duration = Duration::from_millis(37);
-
-/// What happens in the crew.
-#[derive(Debug)]
-pub enum Progress {
-    /// A run began.
-    Started {
-        /// Its place in the list.
-        run: usize,
-    },
-    /// A run's clock.
-    At {
-        /// Its place in the list.
-        run: usize,
-        /// Seconds since its start.
-        seconds: f64,
-    },
-    /// A run ended.
-    Ended {
-        /// Its place in the list.
-        run: usize,
-        /// How.
-        result: Result<Timing, Failed>,
-    },
-}
-
-/// A run that failed.
-#[derive(Clone, Debug)]
-pub struct Failed {
-    /// Why, and what to do.
-    pub error: String,
-    /// Whether this machine cannot do it at all.
-    pub impossible: bool,
-}
 
 /// Runs workers side by side.
 pub struct Crew {
@@ -116,7 +83,7 @@ impl Crew {
                     progress(Progress::At { run, seconds });
                     continue;
                 }
-                Some(Report::Done { timing }) => Ok(timing),
+                Some(Report::Done { timing }) => Ok(Some(timing)),
                 Some(Report::Failed { error, impossible }) => Err(Failed { error, impossible }),
                 None => Err(Failed {
                     error: "the run's process ended without a word; it was killed or is broken"
@@ -129,7 +96,11 @@ impl Crew {
             };
             let (_, mut child) = active.swap_remove(place);
             child.wait()?;
-            if result.as_ref().is_ok_and(|timing| !timing.kept) && runs.len() > 1 {
+            if result
+                .as_ref()
+                .is_ok_and(|timing| timing.is_some_and(|t| !t.kept))
+                && runs.len() > 1
+            {
                 limit = (limit / 2).max(1);
             }
             progress(Progress::Ended { run, result });

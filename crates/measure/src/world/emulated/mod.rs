@@ -7,5 +7,5 @@ mod crew;
 mod termination;
 mod worker;
 
-pub use crew::{Crew, Progress};
+pub use crew::Crew;
 pub use worker::{Report, WorkError, work};

@@ -4,7 +4,10 @@
 //!
 //! What it leaves out is in docs/virtual.md.
 
+mod crew;
 mod event_loop;
+
+pub use crew::Crew;
 
 use crate::failure::NoSuchPath;
 use crate::host::HostError;
@@ -23,7 +26,9 @@ pub enum SimulationError {
     #[error(transparent)]
     Spec(#[from] SpecError),
     /// The transport is the kernel's.
-    #[error("{}", impossible(.0))]
+    #[error(
+        "{0} is the kernel's, which knows no time but the real one: run it with --world emulated"
+    )]
     Impossible(String),
     /// The links could not be built.
     #[error(transparent)]
@@ -51,14 +56,6 @@ pub enum SimulationError {
         /// How many events there were.
         events: u64,
     },
-}
-
-/// Why a transport cannot run in virtual time, in one line.
-pub fn impossible(transport: &str) -> String {
-    format!(
-        "{transport} is the kernel's, which knows no time but the real one; the virtual world has \
-         quic and mpquic (leave {transport} out with --protocol, or run it with --world emulated)"
-    )
 }
 
 /// Carries out the run and keeps what it records in memory. A failure is in the manifest, as
@@ -90,4 +87,12 @@ fn carry_out(spec: &RunSpec, sink: &mut dyn Sink) -> (Manifest, Result<(), Simul
     };
     manifest.error = result.as_ref().err().map(ToString::to_string);
     (manifest, result)
+}
+
+/// What a panic said.
+pub fn words_of(panic: &(dyn std::any::Any + Send)) -> &str {
+    let string = panic.downcast_ref::<String>().map(String::as_str);
+    string
+        .or_else(|| panic.downcast_ref::<&str>().copied())
+        .unwrap_or("a panic without words")
 }
