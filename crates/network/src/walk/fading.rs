@@ -75,25 +75,35 @@ impl Fading {
 /// same bits on every machine, and all rays at once in vector registers.
 #[inline(always)]
 fn sin_cos_of_turns(turns: f64) -> (f64, f64) {
+    // Adding 1.5 * 2^52 rounds to an integer, which the lowest bits then hold (IEEE 754).
+    const ROUND: f64 = 6_755_399_441_055_744.0;
     // Quarters of a turn: the nearest, and the rest in radians within pi/4.
     let quarters = turns * 4.0;
-    // Adding and taking away 1.5 * 2^52 rounds to an integer (IEEE 754, to nearest).
-    const ROUND: f64 = 6_755_399_441_055_744.0;
-    let nearest = (quarters + ROUND) - ROUND;
-    let x = (quarters - nearest) * (TAU / 4.0);
+    let rounded = quarters + ROUND;
+    let quarter = rounded.to_bits();
+    let x = (quarters - (rounded - ROUND)) * (TAU / 4.0);
     let square = x * x;
     // Taylor's series; the first terms left out are x^11/11! and x^10/10!.
     let sin = x
         * (1.0
-            - square / 6.0 * (1.0 - square / 20.0 * (1.0 - square / 42.0 * (1.0 - square / 72.0))));
-    let cos =
-        1.0 - square / 2.0 * (1.0 - square / 12.0 * (1.0 - square / 30.0 * (1.0 - square / 56.0)));
-    match nearest as i64 & 3 {
-        0 => (sin, cos),
-        1 => (cos, -sin),
-        2 => (-sin, -cos),
-        _ => (-cos, sin),
-    }
+            - square
+                * (1.0 / 6.0)
+                * (1.0
+                    - square
+                        * (1.0 / 20.0)
+                        * (1.0 - square * (1.0 / 42.0) * (1.0 - square * (1.0 / 72.0)))));
+    let cos = 1.0
+        - square
+            * 0.5
+            * (1.0
+                - square
+                    * (1.0 / 12.0)
+                    * (1.0 - square * (1.0 / 30.0) * (1.0 - square * (1.0 / 56.0))));
+    // Without branches: odd quarters swap the two, and bits 0x2 turn into signs.
+    let odd = quarter & 1 == 1;
+    let (first, second) = if odd { (cos, sin) } else { (sin, cos) };
+    let sign = |value: f64, bit: u64| f64::from_bits(value.to_bits() ^ ((bit & 2) << 62));
+    (sign(first, quarter), sign(second, quarter + 1))
 }
 
 /// Powers that are equally likely under the same distributions, in dB: what a sender that has
