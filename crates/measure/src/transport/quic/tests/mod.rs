@@ -5,5 +5,6 @@ mod interactive;
 mod lifecycle;
 mod loopback;
 mod pipe;
+mod plain;
 mod random;
 mod recovery;

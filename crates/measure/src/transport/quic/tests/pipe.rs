@@ -98,6 +98,13 @@ impl Joined {
         Joined::of(client, server, rtts_ms)
     }
 
+    /// Multipath, with packets protected like this.
+    pub fn secured(seed: u64, rtts_ms: &[u64], security: &Security) -> Joined {
+        let mut client = config(seed, rtts_ms.len());
+        client.security = security.clone();
+        Joined::of(client.clone(), client, rtts_ms)
+    }
+
     /// A client that does not know this server.
     pub fn strangers(seed: u64, rtts_ms: &[u64]) -> Joined {
         let (client, server) = (config(seed, rtts_ms.len()), config(seed, rtts_ms.len()));
