@@ -20,19 +20,20 @@ fn flights(client: Box<dyn Session>, server: Box<dyn Session>) -> Vec<(bool, usi
     let mut ends = [client, server];
     let mut flights = Vec::new();
     let mut under_way: VecDeque<(usize, Vec<u8>)> = VecDeque::new();
-    let mut writes = |ends: &mut [Box<dyn Session>; 2], from: usize, under_way: &mut VecDeque<_>| {
-        // As noq does: until nothing comes, with or without new keys.
-        loop {
-            let mut bytes = Vec::new();
-            let keys = ends[from].write_handshake(&mut bytes);
-            if !bytes.is_empty() {
-                flights.push((from == 0, bytes.len()));
-                under_way.push_back((1 - from, bytes));
-            } else if keys.is_none() {
-                return;
+    let mut writes =
+        |ends: &mut [Box<dyn Session>; 2], from: usize, under_way: &mut VecDeque<_>| {
+            // As noq does: until nothing comes, with or without new keys.
+            loop {
+                let mut bytes = Vec::new();
+                let keys = ends[from].write_handshake(&mut bytes);
+                if !bytes.is_empty() {
+                    flights.push((from == 0, bytes.len()));
+                    under_way.push_back((1 - from, bytes));
+                } else if keys.is_none() {
+                    return;
+                }
             }
-        }
-    };
+        };
     writes(&mut ends, 0, &mut under_way);
     while let Some((to, bytes)) = under_way.pop_front() {
         ends[to].read_handshake(&bytes).expect("a valid handshake");
