@@ -1,6 +1,7 @@
 //! From a run folder to metrics, tables and the report. Meets the live crates in the record
 //! schemas of `model`, nowhere else.
 
+pub mod agreement;
 pub mod folder;
 pub mod metric;
 pub mod report;

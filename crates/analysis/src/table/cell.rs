@@ -30,7 +30,7 @@ pub enum Cell {
 
 impl Cell {
     /// `None` of nothing.
-    pub(super) fn of(values: &[Value]) -> Option<Cell> {
+    pub(crate) fn of(values: &[Value]) -> Option<Cell> {
         let mut numbers = Vec::new();
         let mut counts = BTreeMap::new();
         for value in values {
@@ -81,6 +81,13 @@ impl Cell {
             true => text,
             false => format!("{text} (of {counted})"),
         }
+    }
+}
+
+impl Cell {
+    /// As [`Cell::text`], in the unit of the metric itself.
+    pub(crate) fn plain(&self, runs: usize) -> String {
+        self.text(Unit::Seconds, runs)
     }
 }
 

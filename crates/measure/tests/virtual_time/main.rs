@@ -9,9 +9,15 @@ use check::{check, simulated};
 use proptest::prelude::*;
 use random::scenario;
 
+/// How many, unless PROPTEST_CASES says otherwise.
+fn cases() -> u32 {
+    let given = std::env::var("PROPTEST_CASES").ok();
+    given.and_then(|n| n.parse().ok()).unwrap_or(192)
+}
+
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: 192, failure_persistence: None, max_shrink_iters: 200, ..ProptestConfig::default()
+        cases: cases(), failure_persistence: None, max_shrink_iters: 500, ..ProptestConfig::default()
     })]
 
     #[test]

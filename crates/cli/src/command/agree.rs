@@ -1,0 +1,201 @@
+//! `walkabout agree`: a scenario in both worlds, and how far apart they are.
+
+use super::run::{Carrying, carry_out};
+use crate::command::input::{self, Input};
+use crate::failure::Failure;
+use crate::print;
+use analysis::agreement::{Agreement, BOUND, Observation};
+use analysis::folder::RunFolder;
+use measure::world::plan::{Choice, Plan, RunSpec};
+use model::World;
+use serde_json::json;
+use std::fs;
+use std::path::PathBuf;
+
+/// Run scenarios in the virtual and the emulated world, and hold one against the other.
+#[derive(clap::Args)]
+pub struct Agree {
+    /// Built-in scenarios' names or TOML files.
+    #[arg(required = true, value_name = "SCENARIO")]
+    scenarios: Vec<String>,
+    /// Only this transport (repeatable); those of the scenario that both worlds have by default.
+    #[arg(long = "protocol", value_name = "NAME")]
+    transports: Vec<String>,
+    /// Only this policy (repeatable); the scenario's by default.
+    #[arg(long = "policy", value_name = "NAME")]
+    policies: Vec<String>,
+    /// The first seed; each repetition has the same one in both worlds.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Repetitions, each with a seed of its own.
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=1000))]
+    repeat: u64,
+    /// The distance between the delays of messages up to which the worlds agree.
+    #[arg(long, value_name = "KS", default_value_t = BOUND, value_parser = bound)]
+    bound: f64,
+    /// The folder of the runs; a new one under `runs/` by default.
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+    /// Emulated runs side by side; as many as the machine can time by default.
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..))]
+    jobs: Option<u16>,
+    /// Say what would run, without running it.
+    #[arg(long)]
+    dry_run: bool,
+}
+
+impl Agree {
+    /// Runs both worlds, prints the comparison, fails when an arm does not agree.
+    pub fn run(self, json: bool) -> Result<(), Failure> {
+        let mut inputs = Vec::new();
+        for given in &self.scenarios {
+            let input = Input::read(given, None)?;
+            input.check_names(&self.transports, &self.policies)?;
+            inputs.push(input);
+        }
+        let out = self.out.clone().unwrap_or_else(|| input::fresh("agree"));
+        let plan_of = |world: World| {
+            let mut whole = Plan {
+                runs: Vec::new(),
+                left_out: Vec::new(),
+            };
+            for input in &inputs {
+                let both = |name: &String| {
+                    let entry = measure::transport::list::find(name);
+                    entry.is_none_or(|entry| World::ALL.iter().all(|world| entry.runs_in(*world)))
+                };
+                let asked = match self.transports.is_empty() {
+                    true => &input.scenario.transports,
+                    false => &self.transports,
+                };
+                let (transports, left_out): (Vec<_>, Vec<_>) = asked.iter().cloned().partition(both);
+                for name in left_out {
+                    if !whole.left_out.contains(&name) {
+                        whole.left_out.push(name);
+                    }
+                }
+                if transports.is_empty() {
+                    continue;
+                }
+                let plan = Plan::new(
+                    &input.scenario,
+                    &input.traces,
+                    &Choice {
+                        world,
+                        transports,
+                        policies: self.policies.clone(),
+                        seed: self.seed,
+                        repeat: self.repeat,
+                        out: out.join(world.name()).join(&input.scenario.name),
+                        device: None,
+                        lateness_bound_ns: super::run::LATENESS_BOUND_NS,
+                    },
+                );
+                whole.runs.extend(plan.runs);
+            }
+            whole
+        };
+        let (in_virtual, emulated) = (plan_of(World::Virtual), plan_of(World::Emulated));
+        let excuse = in_virtual.excuse();
+        if let Some(excuse) = &excuse {
+            match in_virtual.runs.is_empty() {
+                true => return Err(Failure::impossible(excuse)),
+                // Not asked for by name: they belong to the scenario, and only one world.
+                false if !json => eprintln!("walkabout: {excuse}"),
+                false => {}
+            }
+        }
+        if self.dry_run {
+            return self.dry_run(&in_virtual.runs, &emulated.runs, json);
+        }
+        input::claim(&out)?;
+        let of_virtual = observe(&in_virtual.runs, World::Virtual, self.jobs, json)?;
+        let of_emulated = observe(&emulated.runs, World::Emulated, self.jobs, json)?;
+        let agreement = Agreement::of(&of_virtual, &of_emulated, self.bound);
+
+        let file = out.join("agreement.json");
+        let text = serde_json::to_string_pretty(&agreement).map_err(Failure::failed)?;
+        fs::write(&file, text + "\n")
+            .map_err(|e| Failure::failed(format!("{}: cannot be written: {e}", file.display())))?;
+        if json {
+            println!("{:#}", json!({"folder": out, "agreement": agreement}));
+        } else {
+            print_text(&agreement);
+            eprintln!("runs       {}", out.display());
+            eprintln!("agreement  {}", file.display());
+        }
+        match agreement.without_agreement() {
+            0 => Ok(()),
+            n => Err(Failure::failed(format!(
+                "{n} of {} do not agree within a distance of {}",
+                agreement.arms.len(),
+                self.bound
+            ))),
+        }
+    }
+
+    fn dry_run(&self, a: &[RunSpec], b: &[RunSpec], json: bool) -> Result<(), Failure> {
+        let (cores, traffic) = (input::cores(), a.first().map(|run| &run.scenario.traffic));
+        let jobs = Carrying::jobs(World::Emulated, self.jobs, traffic, cores);
+        let seconds = Carrying::expected(a, cores) + Carrying::expected(b, jobs);
+        match json {
+            true => println!(
+                "{:#}",
+                json!({"runs": a.len() + b.len(), "expected_seconds": seconds.as_secs_f64()})
+            ),
+            false => println!(
+                "{} runs in virtual time, {} emulated, about {:.0} s",
+                a.len(),
+                b.len(),
+                seconds.as_secs_f64()
+            ),
+        }
+        Ok(())
+    }
+}
+
+fn bound(text: &str) -> Result<f64, String> {
+    let bound: f64 = text.parse().map_err(|_| "a distance is a number".to_owned())?;
+    match (0.0..=1.0).contains(&bound) {
+        true => Ok(bound),
+        false => Err("a distance lies between 0 and 1".to_owned()),
+    }
+}
+
+/// Carries out the runs of one world and keeps what takes part.
+fn observe(
+    runs: &[RunSpec],
+    world: World,
+    jobs: Option<u16>,
+    json: bool,
+) -> Result<Vec<Observation>, Failure> {
+    let failures = carry_out(runs, world, jobs, json)?;
+    if let Some((_, failed)) = failures.first()
+        && failures.len() == runs.len()
+    {
+        return Err(match failed.impossible {
+            true => Failure::impossible(&failed.error),
+            false => Failure::failed(&failed.error),
+        });
+    }
+    let mut observations = Vec::new();
+    for run in runs {
+        match RunFolder::open(&run.folder) {
+            Ok(folder) if folder.is_complete() => observations.push(Observation::of(&folder)),
+            Ok(_) | Err(_) if !json => {
+                eprintln!("walkabout: {} is left out: it failed", run.folder.display());
+            }
+            Ok(_) | Err(_) => {}
+        }
+    }
+    Ok(observations)
+}
+
+fn print_text(agreement: &Agreement) {
+    for arm in &agreement.arms {
+        println!("\n{}: virtual {} / emulated {} runs", arm.label(), arm.virtual_runs, arm.emulated_runs);
+        println!("{}", print::table(&arm.metrics()));
+    }
+    println!("\nDelay of every message, virtual / emulated; worlds agree up to a KS distance of {}", agreement.bound);
+    println!("{}", print::table(&agreement.delays()));
+}
