@@ -52,7 +52,7 @@ export function distributionPlot(c: Choice): Plot {
       log: c.log,
       range: c.range,
       tick: (v) => valueTick(v, c.metric.unit),
-      ...(c.log && { splits: logSplits }),
+      ...(c.log && { splits: inside }),
     },
     y: {
       label: isSurvival ? 'runs still above' : 'runs at or below',
@@ -64,7 +64,7 @@ export function distributionPlot(c: Choice): Plot {
       drawAreas(
         u,
         arms.flatMap(({ ink, shown, curve }) =>
-          shown && curve ? [{ ...curve, colour: ink.colour, until: until(curve) }] : [],
+          shown && curve ? [{ ...curve, colour: ink.colour, until: curve.end }] : [],
         ),
       ),
     draw: (u, colours) => {
@@ -86,6 +86,11 @@ export function distributionPlot(c: Choice): Plot {
       ctx.restore()
     },
   }
+}
+
+/** Ticks whose words do not reach beyond the right edge. */
+function inside(low: number, high: number, room: number): number[] {
+  return logSplits(low, high, room).filter((v) => Math.log(v / low) < 0.97 * Math.log(high / low))
 }
 
 /** A few places along a curve for its marker, other ones for each arm. */

@@ -35,8 +35,8 @@ export function sweepPlot(c: Choice): Plot {
   // Side by side, so that intervals do not hide each other.
   const move = (x: number, share: number) => (isLog ? x * Math.exp(share * width) : x + share * width)
   const at = (value: number, arm: number) => {
-    const step = 0.05 / Math.max(c.arms.length, 5)
-    return move(places[value] ?? 0, (arm - (c.arms.length - 1) / 2) * step * 2)
+    const step = 0.06 / Math.max(c.arms.length, 5)
+    return move(places[value] ?? 0, (arm - (c.arms.length - 1) / 2) * step)
   }
   const lines = c.arms.map((arm, i) => ({
     time: arm.points.map((p) => at(p.value, i)),

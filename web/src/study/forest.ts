@@ -13,22 +13,31 @@ export function forestRange(comparisons: Comparison[]): [number, number] {
   return [least / room, most * room]
 }
 
-export const WIDTH = 180
+export const WIDTH = 200
 
 /** Where a ratio lies, in a box that is `WIDTH` wide. */
 export function place(ratio: number, [least, most]: [number, number]): number {
   return (Math.log(ratio / least) / Math.log(most / least)) * WIDTH
 }
 
-/** Round ratios within the range: powers of ten and of two about 1, as many as there is room for. */
-export function forestTicks([least, most]: [number, number]): number[] {
-  const sets = [
-    [0.9, 0.95, 1, 1.05, 1.1],
-    [0.7, 0.8, 0.9, 1, 1.1, 1.25, 1.5],
-    [0.25, 0.5, 1, 2, 4],
-    [0.1, 0.3, 1, 3, 10],
-    [0.01, 0.1, 1, 10, 100],
-  ].map((set) => set.filter((v) => v >= least && v <= most))
-  const far = (set: number[]) => set.every((v, i) => i === 0 || place(v, [least, most]) - place(set[i - 1] ?? v, [least, most]) > 28)
-  return sets.find((set) => set.length >= 2 && far(set)) ?? [1]
+/** Round ratios within the range, from the set that fits and reaches widest. */
+export function forestTicks(range: [number, number]): number[] {
+  const fits = (set: number[]) =>
+    set.every((v, i) => i === 0 || place(v, range) - place(set[i - 1] ?? v, range) > 26)
+  const reach = (set: number[]) =>
+    place(set.at(-1) ?? 1, range) - place(set[0] ?? 1, range) + 4 * set.length
+  return TICKS.map((set) => set.filter((v) => place(v, range) >= 9 && place(v, range) <= WIDTH - 9))
+    .filter(fits)
+    .reduce((best, set) => (set.length > 0 && reach(set) > reach(best) ? set : best), [1])
 }
+
+const TICKS = [
+  [0.9, 0.95, 1, 1.05, 1.1],
+  [0.7, 0.8, 0.9, 1, 1.1, 1.25, 1.5],
+  [0.6, 0.8, 1, 1.25, 1.6],
+  [0.5, 0.7, 1, 1.4, 2],
+  [0.125, 0.25, 0.5, 1, 2, 4, 8],
+  [0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50],
+  [0.03, 0.1, 0.3, 1, 3, 10, 30],
+  [0.01, 0.1, 1, 10, 100],
+]

@@ -1,4 +1,4 @@
-// What is in a study's data? Mirrors the report data of crates/analysis/src/study; see there for
+// What is in a study's data? Mirrors the types of crates/analysis/src/study/report.rs; see there for
 // the meaning. Numbers are in the unit of their metric, `null` where unknown.
 
 export const STUDY_FORMAT = 'walkabout.study-report/1'
@@ -8,7 +8,7 @@ export interface StudyReport {
   name: string
   summary: string
   world: string
-  /** Whether each arm was run against its own copy. */
+  /** Whether each arm was run twice, to check the intervals against a ratio of 1. */
   a_a: boolean
   facts: { name: string; value: string }[]
   metrics: Metric[]
@@ -27,7 +27,7 @@ export interface StudyReport {
 export interface Metric {
   name: string
   heading: string
-  /** `s`, `B`, or `1` for what has none. */
+  /** `s`, `B`, `bit/s`, or `1` for what has none. */
   unit: string
   summary: string
 }
@@ -50,11 +50,16 @@ export interface Parameter {
 
 export type Verdict = 'lower' | 'higher' | 'no-difference' | 'equivalent' | 'too-few' | 'not-estimable'
 
+/** `at-most`: the true ratio is lower or equal, as values of the baseline are lower bounds. */
+export type Bound = 'exact' | 'at-most' | 'at-least' | 'open'
+
 export interface Comparison {
   case: number
   arm: number
   blocks: number
   pairs_used: number
+  /** What the ratio says of the true one. */
+  bound: Bound
   ratio: number | null
   low: number | null
   high: number | null
@@ -105,12 +110,12 @@ export interface Runs {
   case: number[]
   arm: number[]
   replica: number[]
-  /** As text where it is beyond JavaScript's 2^53. */
-  seed: (number | string)[]
+  /** Below 2^53: JavaScript's numbers hold it. */
+  seed: number[]
   failed: (0 | 1)[]
   folder: (string | null)[]
   /** By case and arm: the command without the seed. */
-  reproduce: { template: string[][] }
+  reproduce: { template: (string | null)[][] }
   values: Record<string, (number | null)[]>
   /** The indices of the runs whose value is only a lower bound. */
   censored: Record<string, number[]>

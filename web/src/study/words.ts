@@ -1,6 +1,6 @@
 // How are a study's numbers and verdicts written?
 import { delayText, delayTick, short } from '../plot/format'
-import type { Comparison, Metric, Verdict } from './types'
+import type { Bound, Comparison, Metric, Verdict } from './types'
 
 const BYTES = [
   [1e9, 'GB'],
@@ -8,12 +8,18 @@ const BYTES = [
   [1e3, 'kB'],
 ] as const
 
+const RATES = [
+  [1e9, 'G'],
+  [1e6, 'M'],
+  [1e3, 'k'],
+] as const
+
 /** A value with its unit: `341 ms`, `1.2 MB`, `0.25`. */
 export function valueText(value: number, unit: string): string {
   return minus(value, (size) => {
     if (unit === 's') return delayText(size * 1e3)
     if (unit === 'B') return bytes(size, 1)
-    return unit === '1' || unit === '' ? short(size) : `${short(size)} ${unit}`
+    return plain(short(size), size, unit)
   })
 }
 
@@ -22,13 +28,20 @@ export function valueTick(value: number, unit: string): string {
   return minus(value, (size) => {
     if (unit === 's') return size === 0 ? '0' : delayTick(size * 1e3)
     if (unit === 'B') return bytes(size, 3)
-    const text = Number(size.toPrecision(3)).toLocaleString('en')
-    return unit === '1' || unit === '' ? text : `${text} ${unit}`
+    return plain(Number(size.toPrecision(3)).toLocaleString('en'), size, unit)
   })
 }
 
 function minus(value: number, write: (size: number) => string): string {
   return value < 0 ? `−${write(-value)}` : write(value)
+}
+
+function plain(text: string, size: number, unit: string): string {
+  if (unit === 'bit/s') {
+    const [scale, prefix] = RATES.find(([least]) => size >= least) ?? [1, '']
+    return `${Number((size / scale).toPrecision(3))} ${prefix}bit/s`
+  }
+  return unit === '1' || unit === '' ? text : `${text} ${unit}`
 }
 
 function bytes(size: number, digits: number): string {
@@ -39,7 +52,12 @@ function bytes(size: number, digits: number): string {
 /** A ratio, two digits behind the first. */
 export function ratioText(ratio: number): string {
   if (ratio >= 10) return ratio.toFixed(1)
-  return ratio < 0.1 ? String(Number(ratio.toPrecision(2))) : ratio.toFixed(2)
+  return ratio < 0.1 && ratio > 1e-4 ? ratio.toPrecision(2) : ratio.toFixed(2)
+}
+
+/** Before a ratio of which only a bound is known. */
+export function boundSign(bound: Bound): string {
+  return bound === 'at-most' ? '≤ ' : bound === 'at-least' ? '≥ ' : ''
 }
 
 export function pText(p: number): string {
@@ -61,6 +79,11 @@ export function verdictSign(verdict: Verdict): string {
 }
 export function verdictText(verdict: Verdict): string {
   return VERDICTS[verdict]?.[1] ?? verdict
+}
+
+/** A sentence in which no number is parted from its unit at the end of a line. */
+export function unbroken(sentence: string): string {
+  return sentence.replace(/(\d) (%|ms|s|kB|MB|GB)(?![\w])/g, '$1\u00a0$2')
 }
 
 /** Whether a comparison shows a difference. */
