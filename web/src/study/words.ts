@@ -81,9 +81,10 @@ export function verdictText(verdict: Verdict): string {
   return VERDICTS[verdict]?.[1] ?? verdict
 }
 
-/** A sentence in which no number is parted from its unit at the end of a line. */
+/** A sentence in which no number is parted from its unit at the end of a line, with quotes. */
 export function unbroken(sentence: string): string {
-  return sentence.replace(/(\d) (%|ms|s|kB|MB|GB)(?![\w])/g, '$1\u00a0$2')
+  const quoted = sentence.replace(/`([^`]+)`/g, '“$1”')
+  return quoted.replace(/(\d) (%|ms|s|kB|MB|GB)(?![\w])/g, '$1\u00a0$2')
 }
 
 /** Whether a comparison shows a difference. */
