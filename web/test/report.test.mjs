@@ -4,9 +4,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { pathToFileURL } from 'node:url'
 import { chromium as driver } from 'playwright-core'
-import { chromium, fixture, writePage } from './page.mjs'
+import { chromium, drawAll, fixture, openPage } from './page.mjs'
 
 const executablePath = chromium()
 if (!executablePath && process.env.CI) throw new Error('no Chromium here: apt-get install chromium')
@@ -22,35 +21,7 @@ after(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-/** Opens `data`; whatever the page complains about or asks the network for fails the test. */
-async function open(data, options = {}) {
-  const file = join(folder, `${Math.random()}.html`)
-  writePage(file, data)
-  const page = await browser.newPage({ viewport: { width: 1280, height: 900 }, ...options })
-  const complaints = []
-  page.on('console', (m) => ['error', 'warning'].includes(m.type()) && complaints.push(m.text()))
-  page.on('pageerror', (error) => complaints.push(error.message))
-  page.on('request', (request) => {
-    if (!/^(data|blob):/.test(request.url()) && request.url() !== pathToFileURL(file).href) {
-      complaints.push(`asked for ${request.url()}`)
-    }
-  })
-  await page.goto(pathToFileURL(file).href)
-  await page.waitForSelector('#app > *')
-  page.close = ((close) => async () => {
-    assert.deepEqual(complaints, [])
-    await close.call(page)
-  })(page.close)
-  return page
-}
-
-/** Scrolls through the page until each plot is drawn. */
-async function drawAll(page) {
-  for (const plot of await page.$$('.plot')) await plot.scrollIntoViewIfNeeded()
-  await page.waitForFunction(() =>
-    [...document.querySelectorAll('.plot')].every((plot) => plot.querySelector('canvas')),
-  )
-}
+const open = (data, options) => openPage(browser, folder, data, options)
 
 const rows = (page) =>
   page.$$eval('[data-testid=results] tbody th', (cells) =>

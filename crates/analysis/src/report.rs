@@ -12,7 +12,7 @@ mod findings;
 mod results;
 mod run;
 
-pub use bundle::{ReportError, render, render_into};
+pub use bundle::{ReportError, render, render_into, render_study};
 pub use columns::Grid;
 pub use results::{ResultColumn, ResultRow, Results};
 

@@ -6,7 +6,9 @@ use model::manifest::Status;
 use model::record::EventKind;
 use model::scenario::Interactive;
 use walkabout_analysis::folder::RunFolder;
-use walkabout_analysis::report::{FORMAT, ReportData, ReportError, render, render_into};
+use walkabout_analysis::report::{
+    FORMAT, ReportData, ReportError, render, render_into, render_study,
+};
 
 const PAGE: &str =
     r#"<html><script type="application/json" id="walkabout-data">null</script></html>"#;
@@ -166,5 +168,21 @@ fn without_the_page_the_error_says_what_to_do() {
     match render(&ReportData::of(&[])) {
         Ok(html) => assert_eq!(json(&html)["format"], FORMAT),
         Err(error) => assert!(error.to_string().contains("cargo xtask web"), "{error}"),
+    }
+}
+
+#[test]
+fn a_study_is_shown_by_the_same_page() {
+    let study = serde_json::json!({
+        "format": "walkabout.study-report/1",
+        "name": "</script><b>not markup</b>",
+    });
+    let html = render_into(PAGE, &study).unwrap();
+    assert_eq!(html.matches("</script>").count(), 1);
+    assert_eq!(json(&html), study);
+    match (render_study(&study), render(&ReportData::of(&[]))) {
+        (Ok(html), Ok(_)) => assert_eq!(json(&html), study),
+        (Err(error), Err(_)) => assert!(error.to_string().contains("cargo xtask web"), "{error}"),
+        (study, runs) => panic!("{:?} {:?}", study.err(), runs.err()),
     }
 }

@@ -1,4 +1,4 @@
-// Which sections does a report have, in which order?
+// Which sections does a report have, in which order: one of runs, and one of a study?
 
 export const SECTIONS = [
   { id: 'results', short: 'Results', title: 'Results' },
@@ -11,4 +11,12 @@ export const SECTIONS = [
   { id: 'events', short: 'Events', title: 'Events' },
 ] as const
 
-export type SectionId = (typeof SECTIONS)[number]['id']
+/** Those of a study's report. */
+export const STUDY_SECTIONS = [
+  { id: 'comparison', short: 'Comparison', title: 'Comparison' },
+  { id: 'distributions', short: 'Distributions', title: 'Distributions' },
+  { id: 'parameters', short: 'Parameters', title: 'Parameters against metric' },
+  { id: 'runs', short: 'Runs', title: 'Runs' },
+] as const
+
+export type SectionId = (typeof SECTIONS | typeof STUDY_SECTIONS)[number]['id']

@@ -6,7 +6,7 @@ export type Direction = 'up' | 'down'
 export type Side = 'client' | 'server'
 
 export interface ReportData {
-  format: string
+  format: typeof FORMAT
   scenarios: ScenarioReport[]
 }
 

@@ -60,7 +60,12 @@ export function options(
       },
     },
     hooks: {
-      drawClear: [(u) => drawBands(u, plot, colours)],
+      drawClear: [
+        (u) => {
+          drawBands(u, plot, colours)
+          plot.under?.(u, colours)
+        },
+      ],
       draw: [
         (u) => {
           drawMarks(u, plot, colours)

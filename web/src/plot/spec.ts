@@ -59,6 +59,8 @@ export interface Plot {
   marks?: Mark[]
   /** What the cursor is at, in words; by default the values of the series. */
   readout?: (x: number, index: number) => string
+  /** Draws below the series. */
+  under?: (u: uPlot, colours: Colours) => void
   /** Draws on top of the series. */
   draw?: (u: uPlot, colours: Colours) => void
 }

@@ -2,6 +2,7 @@
 
 use super::ReportData;
 use rust_embed::RustEmbed;
+use serde::Serialize;
 
 /// The page, as `cargo xtask web` built it; empty when it was not built.
 #[derive(RustEmbed)]
@@ -35,15 +36,29 @@ pub enum ReportError {
 /// # Errors
 /// When the program was built without the page, or with one of another version.
 pub fn render(data: &ReportData) -> Result<String, ReportError> {
+    render_into(&embedded()?, data)
+}
+
+/// The report of a study as one HTML file that works without a network; `data` is a
+/// `walkabout.study-report/1`. It is the same page: the data's `format` tells it what to show.
+///
+/// # Errors
+/// When the program was built without the page, or with one of another version.
+pub fn render_study(data: &impl Serialize) -> Result<String, ReportError> {
+    render_into(&embedded()?, data)
+}
+
+/// The embedded page.
+fn embedded() -> Result<String, ReportError> {
     let page = Bundle::get("index.html").ok_or(ReportError::MissingBundle)?;
-    render_into(&String::from_utf8_lossy(&page.data), data)
+    Ok(String::from_utf8_lossy(&page.data).into_owned())
 }
 
 /// Puts the data into `page` instead of the embedded one.
 ///
 /// # Errors
 /// When `page` has no placeholder for the data.
-pub fn render_into(page: &str, data: &ReportData) -> Result<String, ReportError> {
+pub fn render_into(page: &str, data: &impl Serialize) -> Result<String, ReportError> {
     let (before, after) = page
         .split_once(PLACEHOLDER)
         .ok_or(ReportError::NoPlaceholder)?;
