@@ -151,7 +151,11 @@ pub struct MetricAgreement {
 
 impl Agreement {
     /// Holds the runs of both worlds against each other.
-    pub fn of(virtual_runs: &[Observation], emulated_runs: &[Observation], bound: f64) -> Agreement {
+    pub fn of(
+        virtual_runs: &[Observation],
+        emulated_runs: &[Observation],
+        bound: f64,
+    ) -> Agreement {
         let mut arms: Vec<&Observation> = Vec::new();
         for run in virtual_runs.iter().chain(emulated_runs) {
             if !arms.iter().any(|arm| arm.is_of(run)) {
@@ -244,11 +248,16 @@ impl MetricAgreement {
     ) -> Option<MetricAgreement> {
         let metric = &METRICS[index];
         let values = |runs: &[Observation]| -> Vec<Value> {
-            runs.iter().filter_map(|run| run.values[index].clone()).collect()
+            runs.iter()
+                .filter_map(|run| run.values[index].clone())
+                .collect()
         };
         let (a, b) = (values(in_virtual), values(emulated));
         let of_numbers = |values: &[Value]| -> Vec<f64> {
-            values.iter().filter_map(|v| Some(v.number()?.value)).collect()
+            values
+                .iter()
+                .filter_map(|v| Some(v.number()?.value))
+                .collect()
         };
         let (x, y) = (of_numbers(&a), of_numbers(&b));
         let (in_virtual, in_emulated) = (Cell::of(&a)?, Cell::of(&b)?);

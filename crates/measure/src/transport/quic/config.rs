@@ -72,6 +72,12 @@ pub enum QuicError {
     /// A scenario without paths.
     #[error("QUIC needs at least one path; the scenario lists none")]
     NoPath,
+    /// A congestion controller that never runs twice alike.
+    #[error(
+        "noq's bbr draws from the system's randomness and cannot be repeated, as virtual time \
+         promises: set `congestion` to cubic or reno, or run it with --world emulated"
+    )]
+    NotRepeatable,
     /// A congestion controller noq does not have.
     #[error(transparent)]
     Congestion(#[from] UnknownCongestion),

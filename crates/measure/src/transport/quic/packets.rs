@@ -2,6 +2,7 @@
 //! driver takes and brings.
 
 use super::config::{CoreConfig, PathAddress, QuicError, Security};
+use super::controller::Congestion;
 use super::core::Core;
 use super::udp;
 use crate::transport::{Endpoint, PacketEndpoint, PacketSetup};
@@ -115,6 +116,10 @@ impl Packets {
 }
 
 fn config(setup: &PacketSetup<'_>, multipath: bool) -> Result<CoreConfig, QuicError> {
+    let congestion = udp::congestion(setup.congestion)?;
+    if congestion == Congestion::Bbr3 {
+        return Err(QuicError::NotRepeatable);
+    }
     let paths = setup.paths.iter().map(|path| PathAddress {
         name: path.name.clone(),
         client: path.address,
@@ -124,7 +129,7 @@ fn config(setup: &PacketSetup<'_>, multipath: bool) -> Result<CoreConfig, QuicEr
         base: Instant::now(),
         seed: setup.seed,
         multipath,
-        congestion: udp::congestion(setup.congestion)?,
+        congestion,
         paths: paths.collect(),
         keep_alive: None,
         security: Security::None,

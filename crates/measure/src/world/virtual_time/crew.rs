@@ -44,14 +44,14 @@ impl Crew {
 }
 
 fn carry_out(spec: &RunSpec) -> Result<Option<model::manifest::Timing>, Failed> {
-    let failed = |error| Failed {
-        error,
-        impossible: false,
-    };
+    let failed = |error, impossible| Failed { error, impossible };
     // A panic is a bug, in a stack or here: it ends this run and not the others.
     match catch_unwind(AssertUnwindSafe(|| record(spec))) {
         Ok(Ok(_)) => Ok(None),
-        Ok(Err(error)) => Err(failed(error.to_string())),
-        Err(panic) => Err(failed(format!("a bug: {}", super::words_of(&*panic)))),
+        Ok(Err(error)) => Err(failed(error.to_string(), error.is_impossible())),
+        Err(panic) => {
+            let error = format!("a bug: {}", super::words_of(&*panic));
+            Err(failed(error, false))
+        }
     }
 }

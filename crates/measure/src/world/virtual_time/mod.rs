@@ -13,6 +13,7 @@ use crate::failure::NoSuchPath;
 use crate::host::HostError;
 use crate::recording::{Collected, Folder, RecordError, Sink};
 use crate::transport::list::SetupError;
+use crate::transport::quic::QuicError;
 use crate::world::plan::{RunSpec, SpecError};
 use event_loop::EventLoop;
 use model::manifest::Status;
@@ -56,6 +57,20 @@ pub enum SimulationError {
         /// How many events there were.
         events: u64,
     },
+}
+
+impl SimulationError {
+    /// Whether virtual time cannot do it at all, whatever else the user changes.
+    pub fn is_impossible(&self) -> bool {
+        match self {
+            SimulationError::Impossible(_) => true,
+            SimulationError::Setup(error) => {
+                let quic = error.downcast_ref::<QuicError>();
+                matches!(quic, Some(QuicError::NotRepeatable))
+            }
+            _ => false,
+        }
+    }
 }
 
 /// Carries out the run and keeps what it records in memory. A failure is in the manifest, as
