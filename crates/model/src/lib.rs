@@ -7,11 +7,14 @@ pub mod random;
 pub mod record;
 pub mod scenario;
 pub mod spelling;
+pub mod study;
 pub mod time;
 pub mod units;
+mod world;
 
 pub use manifest::Manifest;
 pub use path::{Direction, Name, PathIndex, PathKind, Side};
 pub use random::Seed;
 pub use scenario::Scenario;
 pub use time::Time;
+pub use world::World;
