@@ -241,7 +241,11 @@ mod tests {
 
     /// Every third run panics, the rest ends without rows.
     fn simulate(spec: &RunSpec) -> (Manifest, Collected) {
-        assert!(!spec.seed.0.is_multiple_of(3), "seed {} is bad", spec.seed.0);
+        assert!(
+            !spec.seed.0.is_multiple_of(3),
+            "seed {} is bad",
+            spec.seed.0
+        );
         let (mut manifest, rows) = virtual_world::simulate(spec);
         (manifest.status, manifest.error) = (Status::Complete, None);
         (manifest, rows)

@@ -306,7 +306,7 @@ pub fn quoted(word: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::quoted;
+    use super::*;
 
     #[test]
     fn a_shell_takes_a_quoted_word_as_it_was() {
@@ -314,5 +314,71 @@ mod tests {
         assert_eq!(quoted("path.wifi.delay=60 ms"), "'path.wifi.delay=60 ms'");
         assert_eq!(quoted("it's"), r"'it'\''s'");
         assert_eq!(quoted(""), "''");
+    }
+
+    /// What a run says of itself repeats it: the same scenario, seed, transport and policy.
+    #[test]
+    fn each_run_names_its_folder_and_the_command_that_repeats_it() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("delays.toml");
+        let text = r#"
+            name = "delays"
+            summary = "Two parameters"
+            scenarios = ["blackhole", "steady"]
+            transports = ["quic", "mpquic"]
+            policies = ["backup"]
+            seeds = { from = 7, count = 2 }
+            [[parameter]]
+            name = "cellular-delay"
+            key = "path.cellular.delay"
+            values = ["30 ms", "60 ms"]
+            [[parameter]]
+            name = "loss"
+            key = "path.wifi.up.loss"
+            values = [0.01, "2 %"]
+        "#;
+        fs::write(&file, text).expect("our own folder");
+        let given = file.to_str().expect("UTF-8");
+        let experiment = Experiment::read(given, &Changes::default()).expect("valid");
+        let plan = &experiment.plan;
+        assert_eq!((plan.cases.len(), plan.runs.len()), (8, 8 * 2 * 2));
+        let place = plan
+            .runs
+            .iter()
+            .position(|run| (run.case, run.arm, run.seed) == (5, 1, 8))
+            .expect("it is in the plan");
+        let row = experiment.row(place, &Outcome::failed("lost"));
+        assert_eq!(
+            row.reproduce,
+            "walkabout run steady --world virtual --protocol mpquic --policy backup \
+             --set 'path.cellular.delay=30 ms' --set 'path.wifi.up.loss=2 %' --seed 8"
+        );
+        assert_eq!(experiment.folder(place), "runs/steady-2/mpquic-backup-8");
+        assert_eq!(
+            (row.scenario.as_str(), row.status.as_str()),
+            ("steady", "failed")
+        );
+        let parameters = [("cellular-delay", "30 ms"), ("loss", "2 %")];
+        assert!(
+            row.parameters
+                .iter()
+                .map(|(n, v)| (&n[..], &v[..]))
+                .eq(parameters)
+        );
+        assert_eq!(
+            plan.cases[5].label(),
+            "steady cellular-delay=30 ms, loss=2 %"
+        );
+        let spec = experiment.spec(place, Path::new("out"));
+        assert_eq!(spec.scenario.paths[0].up.loss.map(|p| p.get()), Some(0.02));
+        assert_eq!(spec.scenario.paths[0].down.loss, None);
+        let folders: std::collections::BTreeSet<String> = (0..plan.runs.len())
+            .map(|place| experiment.folder(place))
+            .collect();
+        assert_eq!(
+            folders.len(),
+            plan.runs.len(),
+            "each has a folder of its own"
+        );
     }
 }
