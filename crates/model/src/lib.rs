@@ -10,7 +10,7 @@ pub mod spelling;
 pub mod study;
 pub mod time;
 pub mod units;
-mod world;
+pub mod world;
 
 pub use manifest::Manifest;
 pub use path::{Direction, Name, PathIndex, PathKind, Side};

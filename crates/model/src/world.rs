@@ -1,17 +1,15 @@
-//! Which worlds are there?
+//! Where a scenario is run.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Where a run takes place.
-#[derive(
-    Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize, JsonSchema,
-)]
+/// A world: what carries the packets, and in which time.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum World {
-    /// Links and hosts in one event loop, in virtual time.
+    /// Link models and state machines in one event loop, in virtual time.
     Virtual,
-    /// Real packets between network namespaces, in real time.
+    /// The same link models between network namespaces, in real time.
+    #[default]
     Emulated,
 }
 
@@ -19,7 +17,7 @@ impl World {
     /// Every world.
     pub const ALL: [World; 2] = [World::Virtual, World::Emulated];
 
-    /// The name on the command line and in manifests.
+    /// The name on the command line, in manifests, reports and docs.
     pub fn name(self) -> &'static str {
         match self {
             World::Virtual => "virtual",

@@ -30,6 +30,7 @@ pub struct Study {
     pub summary: String,
     /// Where the runs take place.
     #[serde(default = "default_world")]
+    #[schemars(schema_with = "worlds")]
     pub world: World,
     /// Built-in scenarios by name, or files relative to the study's.
     #[schemars(length(min = 1))]
@@ -155,6 +156,10 @@ impl FromStr for Folders {
         let found = Folders::ALL.into_iter().find(|f| f.name() == name);
         found.ok_or_else(|| "expected one of none, failed, all".to_owned())
     }
+}
+
+fn worlds(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({"type": "string", "enum": World::ALL.map(World::name)})
 }
 
 fn default_world() -> World {
