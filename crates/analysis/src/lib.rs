@@ -6,4 +6,5 @@ pub mod folder;
 pub mod metric;
 pub mod report;
 pub mod statistics;
+pub mod study;
 pub mod table;

@@ -48,6 +48,7 @@ fn delays_by_direction() {
     // Rank 1.9 of 0 to 2: 0.04 + 0.9 * 0.96.
     assert_eq!(run.number("delay-p95-up"), Some((0.904, false)));
     assert_eq!(run.number("delay-max-down"), Some((0.03, false)));
+    assert_eq!(run.number("delay-max"), Some((1.0, false)), "the longer");
     assert_eq!(run.number("unanswered-up"), Some((0.0, false)));
 }
 
@@ -59,6 +60,7 @@ fn a_stall_to_the_end_counts_with_at_least_its_length() {
         .message(UP, 7_700, None)
         .message(UP, 19_999, None);
     assert_eq!(run.number("delay-max-up"), Some((12.3, true)));
+    assert_eq!(run.number("delay-max"), Some((12.3, true)));
     assert_eq!(run.number("delay-median-up"), Some((0.02, false)));
     assert_eq!(
         run.number("delay-p95-up").map(|(_, censored)| censored),

@@ -7,6 +7,7 @@ pub mod random;
 pub mod record;
 pub mod scenario;
 pub mod spelling;
+pub mod study;
 pub mod time;
 pub mod units;
 pub mod world;

@@ -111,15 +111,38 @@ impl RunFolder {
         let manifest = read_manifest(path)?;
         let ended = manifest.status != Status::Incomplete;
         let mut truncated = Vec::new();
-        let mut run = RunFolder {
-            messages: rows::read(path, ended, &mut truncated)?,
-            samples: rows::read(path, ended, &mut truncated)?,
-            packets: rows::read(path, ended, &mut truncated)?,
-            links: rows::read(path, ended, &mut truncated)?,
-            events: read_events(path, ended, &mut truncated)?,
-            path: path.to_owned(),
+        let run = RunFolder::of(
+            path.to_owned(),
             manifest,
-            truncated,
+            rows::read(path, ended, &mut truncated)?,
+            rows::read(path, ended, &mut truncated)?,
+            rows::read(path, ended, &mut truncated)?,
+            rows::read(path, ended, &mut truncated)?,
+            read_events(path, ended, &mut truncated)?,
+        );
+        Ok(RunFolder { truncated, ..run })
+    }
+
+    /// A run that is in memory already; `path` is where it is or would be. The rows may come in
+    /// any order.
+    pub fn of(
+        path: PathBuf,
+        manifest: Manifest,
+        messages: Vec<Message>,
+        samples: Vec<Sample>,
+        packets: Vec<Packet>,
+        links: Vec<LinkState>,
+        events: Vec<Event>,
+    ) -> RunFolder {
+        let mut run = RunFolder {
+            path,
+            manifest,
+            messages,
+            samples,
+            packets,
+            links,
+            events,
+            truncated: Vec::new(),
         };
         // Writers append rows when they are known: a message when it is answered, for one.
         run.messages.sort_by_key(|m| m.sent_us);
@@ -127,7 +150,7 @@ impl RunFolder {
         run.packets.sort_by_key(|p| p.enqueued_ns);
         run.links.sort_by_key(|l| l.time_us);
         run.events.sort_by_key(|e| e.time_us);
-        Ok(run)
+        run
     }
 
     /// Whether the run ended as planned.

@@ -9,6 +9,13 @@ use super::{Observed, Value};
 use crate::folder::RunFolder;
 use model::Direction;
 
+/// Over both directions; a lower bound when the message it rests on had no answer.
+pub fn max(run: &RunFolder) -> Option<Value> {
+    let mut both = delays(run, Direction::Up);
+    both.append(&mut delays(run, Direction::Down));
+    quantile(&both, 1.0).map(Value::Number)
+}
+
 pub fn max_up(run: &RunFolder) -> Option<Value> {
     of(run, Direction::Up, 1.0)
 }

@@ -18,6 +18,8 @@ pub const METRICS: &[Metric] = &[
         summary: "cellular bytes in those of all paths" },
     Metric { name: "completion-time", heading: "completion", unit: Seconds, of: completion::time,
         summary: "bulk and ping: from the first request to the last byte of the last answer" },
+    Metric { name: "delay-max", heading: "max delay", unit: Seconds, of: delay::max,
+        summary: "longest application delay of any message, in either direction" },
     Metric { name: "delay-max-down", heading: "max delay down", unit: Seconds, of: delay::max_down,
         summary: "longest application delay of a message from the server" },
     Metric { name: "delay-max-up", heading: "max delay up", unit: Seconds, of: delay::max_up,

@@ -19,6 +19,7 @@ enum What {
     Policies,
     Scenarios,
     Stages,
+    Studies,
     Transports,
 }
 
@@ -75,6 +76,14 @@ fn entries(what: What) -> Result<Vec<(String, String)>, Failure> {
             .iter()
             .map(|e| pair(e.name, e.summary))
             .collect(),
+        What::Studies => model::study::builtin::STUDIES
+            .iter()
+            .map(|(name, text)| {
+                let document =
+                    model::study::Document::parse(text, name).map_err(Failure::failed)?;
+                Ok(pair(name, &document.study().summary))
+            })
+            .collect::<Result<_, Failure>>()?,
         What::Transports => measure::transport::list::TRANSPORTS
             .iter()
             .map(|e| pair(e.name, e.summary))

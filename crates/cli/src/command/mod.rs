@@ -5,6 +5,7 @@ mod list;
 mod report;
 mod run;
 mod schema;
+mod study;
 mod worker;
 
 use crate::failure::Failure;
@@ -15,13 +16,15 @@ use clap::Subcommand;
 pub enum Command {
     /// Take the transports through a scenario; ends with a table and a report.
     Run(run::Run),
+    /// Run a matrix of scenarios, transports, policies and seeds, and compare.
+    Study(study::Study),
     /// Draw the report of run folders again, without running anything.
     Report(report::Report),
     /// Say what this machine can do, and what to do about what is missing.
     Doctor(doctor::Doctor),
     /// List what can be named in a scenario or on the command line.
     List(list::List),
-    /// Print the JSON Schema of scenarios, for editors.
+    /// Print the JSON Schema of scenarios or studies, for editors.
     Schema(schema::Schema),
     /// Carry out one run (used by `run`).
     #[command(hide = true)]
@@ -33,6 +36,7 @@ impl Command {
     pub fn run(self, json: bool) -> Result<(), Failure> {
         match self {
             Command::Run(c) => c.run(json),
+            Command::Study(c) => c.run(json),
             Command::Report(c) => c.run(json),
             Command::Doctor(c) => c.run(json),
             Command::List(c) => c.run(json),

@@ -7,7 +7,7 @@ use toml::de::{DeTable, DeValue};
 
 /// The way from the top of a document to a key: `path[1].walk.waypoints[2].distance_m`.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub(super) struct KeyPath(Vec<Step>);
+pub(crate) struct KeyPath(Vec<Step>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Step {
@@ -17,17 +17,17 @@ enum Step {
 
 impl KeyPath {
     /// The way to `key` of the top table.
-    pub(super) fn top(key: &str) -> KeyPath {
+    pub(crate) fn top(key: &str) -> KeyPath {
         KeyPath::default().key(key)
     }
 
     /// One key further.
-    pub(super) fn key(&self, key: &str) -> KeyPath {
+    pub(crate) fn key(&self, key: &str) -> KeyPath {
         self.with(Step::Key(key.to_owned()))
     }
 
     /// One list element further, counted from 0.
-    pub(super) fn index(&self, index: usize) -> KeyPath {
+    pub(crate) fn index(&self, index: usize) -> KeyPath {
         self.with(Step::Index(index))
     }
 
@@ -38,7 +38,7 @@ impl KeyPath {
     }
 
     /// As a sentence names it: `` `delay` in [path.up] ``.
-    pub(super) fn in_words(&self) -> String {
+    pub(crate) fn in_words(&self) -> String {
         let keys = self.0.iter().rposition(|s| matches!(s, Step::Key(_)));
         let (table, own) = self.0.split_at(keys.unwrap_or(0));
         let own = KeyPath(own.to_vec());
@@ -49,13 +49,13 @@ impl KeyPath {
     }
 
     /// The table or list that this is in.
-    pub(super) fn parent(&self) -> KeyPath {
+    pub(crate) fn parent(&self) -> KeyPath {
         let (_, parent) = self.0.split_last().unwrap_or((&Step::Index(0), &[]));
         KeyPath(parent.to_vec())
     }
 
     /// The table's header as one would write it: `[path.up]`, `[[path]]`; in words for the top.
-    pub(super) fn header(&self) -> String {
+    pub(crate) fn header(&self) -> String {
         let keys: Vec<&str> = self
             .0
             .iter()
@@ -87,7 +87,7 @@ impl fmt::Display for KeyPath {
 
 /// The bytes of `key`'s value in the document, or of its nearest ancestor that is there; for a
 /// table, of its header.
-pub(super) fn locate(document: &Spanned<DeTable<'_>>, key: &KeyPath) -> Range<usize> {
+pub(crate) fn locate(document: &Spanned<DeTable<'_>>, key: &KeyPath) -> Range<usize> {
     let mut span = document.span();
     let mut value: Option<&Spanned<DeValue<'_>>> = None;
     for step in &key.0 {
@@ -105,7 +105,7 @@ pub(super) fn locate(document: &Spanned<DeTable<'_>>, key: &KeyPath) -> Range<us
 }
 
 /// What a span of the document belongs to.
-pub(super) enum Found {
+pub(crate) enum Found {
     /// A key's own name.
     Name(KeyPath),
     /// A key's value.
@@ -114,7 +114,7 @@ pub(super) enum Found {
 
 /// The key whose name or value has exactly this span; the deepest, where several share it (a
 /// list of tables begins where its first table does).
-pub(super) fn identify(document: &Spanned<DeTable<'_>>, span: &Range<usize>) -> Option<Found> {
+pub(crate) fn identify(document: &Spanned<DeTable<'_>>, span: &Range<usize>) -> Option<Found> {
     in_table(document.get_ref(), &KeyPath::default(), span)
 }
 
@@ -147,7 +147,7 @@ fn in_value(value: &Spanned<DeValue<'_>>, at: KeyPath, span: &Range<usize>) -> O
 }
 
 /// The line and the character within it, both from 1, of byte `offset`.
-pub(super) fn line_and_column(text: &str, offset: usize) -> (usize, usize) {
+pub(crate) fn line_and_column(text: &str, offset: usize) -> (usize, usize) {
     let before = text.get(..offset).unwrap_or(text);
     let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
     (

@@ -3,13 +3,14 @@
 //! refuses what contradicts itself, `builtin` holds the scenarios that come along.
 
 pub mod builtin;
-mod check;
+pub(crate) mod check;
 mod error;
 mod failure;
-mod key;
+pub(crate) mod key;
 mod link;
-mod parse;
-mod schema;
+pub(crate) mod parse;
+pub(crate) mod schema;
+mod set;
 mod traffic;
 mod walk;
 
@@ -18,6 +19,7 @@ pub use failure::{Failure, FailureKind, Phase};
 pub use link::{Burst, Change, Link, Queue, QueueKind, Reorder};
 pub use parse::Document;
 pub use schema::json_schema;
+pub use set::{Origin, Setting};
 pub use traffic::{Bulk, Interactive, Ping, Traffic};
 pub use walk::{Walk, Waypoint};
 

@@ -4,8 +4,9 @@ use super::Scenario;
 use super::check::{self, Fault};
 use super::error::ScenarioError;
 use super::key::{Found, KeyPath, identify, line_and_column, locate};
+use super::set::{self, Setting};
 use crate::spelling::nearest;
-use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use std::ops::Range;
 use toml::Spanned;
 use toml::de::DeTable;
@@ -27,32 +28,30 @@ impl Document {
     /// The first thing wrong: syntax, then unknown or missing keys and wrong units, then values
     /// that contradict each other.
     pub fn parse(text: &str, source: &str) -> Result<Document, ScenarioError> {
-        let error = |span: Option<Range<usize>>, key: String, message: String| {
-            let (line, column) = line_and_column(text, span.map_or(0, |s| s.start));
-            ScenarioError {
-                file: source.to_owned(),
-                line: Some(line),
-                column: Some(column),
-                key,
-                message,
-            }
-        };
-        let tree = DeTable::parse(text).map_err(|e| {
-            let message = format!("not valid TOML: {}", e.message());
-            error(e.span(), String::new(), message)
-        })?;
-        let read = Scenario::deserialize(toml::Deserializer::from(tree.clone()));
-        let scenario = read.map_err(|e| {
-            let (key, message) = explain(&tree, &e);
-            error(e.span(), key.to_string(), message)
-        })?;
-        let document = Document {
+        Document::parse_with(text, source, &[])
+    }
+
+    /// As [`Document::parse`], with other values for some keys: what is wrong with the text itself
+    /// is told first, and then what is wrong because of a setting, at the setting's origin.
+    ///
+    /// # Errors
+    /// The first thing wrong.
+    pub fn parse_with(
+        text: &str,
+        source: &str,
+        settings: &[Setting],
+    ) -> Result<Document, ScenarioError> {
+        let tree = tree(text, source)?;
+        let mut scenario: Scenario = deserialize(&tree, text, source)?;
+        check::scenario(&scenario).map_err(|fault| place(&tree, text, source, fault))?;
+        if !settings.is_empty() {
+            scenario = set::apply(&tree, text, source, settings)?;
+        }
+        Ok(Document {
             text: text.to_owned(),
             source: source.to_owned(),
             scenario,
-        };
-        check::scenario(&document.scenario).map_err(|fault| document.place(fault))?;
-        Ok(document)
+        })
     }
 
     /// What the text says.
@@ -75,18 +74,64 @@ impl Document {
 
     /// Finds the line of a fault.
     fn place(&self, fault: Fault) -> ScenarioError {
-        let span = match DeTable::parse(&self.text) {
-            Ok(tree) => locate(&tree, &fault.key),
-            Err(_) => 0..0, // the text was parsed before, so this is not reached
-        };
-        let (line, column) = line_and_column(&self.text, span.start);
-        ScenarioError {
-            file: self.source.clone(),
-            line: Some(line),
-            column: Some(column),
-            key: fault.key.to_string(),
-            message: fault.message,
+        match tree(&self.text, &self.source) {
+            Ok(tree) => place(&tree, &self.text, &self.source, fault),
+            Err(error) => error, // the text was parsed before, so this is not reached
         }
+    }
+}
+
+/// The TOML of `text`; `source` is the file's name in messages.
+pub(crate) fn tree<'t>(text: &'t str, source: &str) -> Result<Spanned<DeTable<'t>>, ScenarioError> {
+    DeTable::parse(text).map_err(|e| {
+        let message = format!("not valid TOML: {}", e.message());
+        error(text, source, e.span(), String::new(), message)
+    })
+}
+
+/// What the TOML says, if it has the form of a `T`.
+pub(crate) fn deserialize<T: DeserializeOwned>(
+    tree: &Spanned<DeTable<'_>>,
+    text: &str,
+    source: &str,
+) -> Result<T, ScenarioError> {
+    T::deserialize(toml::Deserializer::from(tree.clone())).map_err(|e| {
+        let (key, message) = explain(tree, &e);
+        error(text, source, e.span(), key.to_string(), message)
+    })
+}
+
+/// A fault with its line.
+pub(crate) fn place(
+    tree: &Spanned<DeTable<'_>>,
+    text: &str,
+    source: &str,
+    fault: Fault,
+) -> ScenarioError {
+    let span = locate(tree, &fault.key);
+    error(
+        text,
+        source,
+        Some(span),
+        fault.key.to_string(),
+        fault.message,
+    )
+}
+
+fn error(
+    text: &str,
+    source: &str,
+    span: Option<Range<usize>>,
+    key: String,
+    message: String,
+) -> ScenarioError {
+    let (line, column) = line_and_column(text, span.map_or(0, |s| s.start));
+    ScenarioError {
+        file: source.to_owned(),
+        line: Some(line),
+        column: Some(column),
+        key,
+        message,
     }
 }
 
@@ -190,7 +235,7 @@ fn in_toml_terms(text: &str) -> String {
     let expected = match expected {
         "a sequence" => "a list in [...]",
         "f64" => "a number",
-        "u32" => "a whole number of zero or more",
+        "u32" | "u64" => "a whole number of zero or more",
         _ if expected.starts_with("struct ") => "a table",
         _ => expected,
     };
@@ -198,7 +243,7 @@ fn in_toml_terms(text: &str) -> String {
 }
 
 /// `expected one of a, b, c (did you mean `b`?)`
-pub(super) fn one_of(found: &str, expected: &[&str]) -> String {
+pub(crate) fn one_of(found: &str, expected: &[&str]) -> String {
     let hint = match nearest(found, expected.iter().copied()) {
         Some(near) => format!(" (did you mean `{near}`?)"),
         None => String::new(),

@@ -10,7 +10,12 @@ use serde_json::Value;
 /// assert_eq!(schema["title"], "Scenario");
 /// ```
 pub fn json_schema() -> Value {
-    let schema = schemars::schema_for!(Scenario);
+    of::<Scenario>()
+}
+
+/// The JSON Schema of what `T` is in TOML.
+pub(crate) fn of<T: schemars::JsonSchema>() -> Value {
+    let schema = schemars::schema_for!(T);
     let mut schema = serde_json::to_value(schema).expect("a schema is JSON");
     without_null(&mut schema);
     schema

@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use measure::transport::list::TRANSPORTS;
-use model::scenario::{Document, Traffic, builtin};
+use model::scenario::{Document, Setting, Traffic, builtin};
 use model::{Scenario, spelling};
 use policy::list::MANAGERS;
 use std::collections::BTreeMap;
@@ -18,8 +18,9 @@ pub struct Input {
 }
 
 impl Input {
-    /// Reads a built-in scenario or a file, with another traffic pattern if one is given.
-    pub fn read(given: &str, traffic: Option<&str>) -> Result<Input, Failure> {
+    /// Reads a built-in scenario or a file, with other values for some keys (`KEY=VALUE`) and
+    /// with another traffic pattern if one is given.
+    pub fn read(given: &str, set: &[String], traffic: Option<&str>) -> Result<Input, Failure> {
         let (text, source, folder) = match builtin::find(given) {
             Some(text) => (text.to_owned(), format!("{given} (built in)"), None),
             None => {
@@ -28,7 +29,8 @@ impl Input {
                 (text, given.to_owned(), file.parent().map(Path::to_owned))
             }
         };
-        let document = Document::parse(&text, &source).map_err(mistake)?;
+        let settings = settings(set)?;
+        let document = Document::parse_with(&text, &source, &settings).map_err(mistake)?;
         document
             .check_names(&transports(), &policies())
             .map_err(mistake)?;
@@ -36,21 +38,7 @@ impl Input {
         if let Some(name) = traffic {
             scenario.traffic = pattern(name)?;
         }
-        let mut traces = BTreeMap::new();
-        for link in scenario.paths.iter().flat_map(|p| [&p.up, &p.down]) {
-            let Some(name) = &link.trace else { continue };
-            let file = folder.as_deref().unwrap_or(Path::new("")).join(name);
-            let text = fs::read_to_string(&file).map_err(|e| {
-                Failure::usage(format!(
-                    "{source}: the trace {} cannot be read: {e}; traces are looked for beside \
-                     the scenario's file",
-                    file.display()
-                ))
-            })?;
-            network::trace::Trace::parse(&text)
-                .map_err(|e| Failure::usage(format!("{}: {e}", file.display())))?;
-            traces.insert(name.clone(), text);
-        }
+        let traces = traces(&scenario, folder.as_deref(), &source)?;
         Ok(Input { scenario, traces })
     }
 
@@ -61,11 +49,49 @@ impl Input {
     }
 }
 
-fn transports() -> Vec<&'static str> {
+/// The text of each trace that `scenario` names; they are beside it, in `folder`.
+pub fn traces(
+    scenario: &Scenario,
+    folder: Option<&Path>,
+    source: &str,
+) -> Result<BTreeMap<PathBuf, String>, Failure> {
+    let mut traces = BTreeMap::new();
+    for link in scenario.paths.iter().flat_map(|p| [&p.up, &p.down]) {
+        let Some(name) = &link.trace else { continue };
+        let file = folder.unwrap_or(Path::new("")).join(name);
+        let text = fs::read_to_string(&file).map_err(|e| {
+            Failure::usage(format!(
+                "{source}: the trace {} cannot be read: {e}; traces are looked for beside the \
+                 scenario's file",
+                file.display()
+            ))
+        })?;
+        network::trace::Trace::parse(&text)
+            .map_err(|e| Failure::usage(format!("{}: {e}", file.display())))?;
+        traces.insert(name.clone(), text);
+    }
+    Ok(traces)
+}
+
+/// Reads `KEY=VALUE` as given with `--set`.
+fn settings(set: &[String]) -> Result<Vec<Setting>, Failure> {
+    let read = |text: &String| {
+        Setting::read(text, "--set").ok_or_else(|| {
+            Failure::usage(format!(
+                "--set {text}: KEY=VALUE was expected, such as --set 'path.cellular.delay=60 ms'"
+            ))
+        })
+    };
+    set.iter().map(read).collect()
+}
+
+/// The names of the transports.
+pub fn transports() -> Vec<&'static str> {
     TRANSPORTS.iter().map(|e| e.name).collect()
 }
 
-fn policies() -> Vec<&'static str> {
+/// The names of the policies.
+pub fn policies() -> Vec<&'static str> {
     MANAGERS.iter().map(|e| e.name).collect()
 }
 
@@ -91,7 +117,8 @@ fn pattern(name: &str) -> Result<Traffic, Failure> {
     serde_json::from_value(serde_json::json!({ name: {} })).map_err(Failure::failed)
 }
 
-fn mistake(error: model::scenario::ScenarioError) -> Failure {
+/// A mistake in a file, with its place.
+pub fn mistake(error: model::scenario::ScenarioError) -> Failure {
     Failure {
         at: serde_json::to_value(&error).ok(),
         ..Failure::usage(&error)

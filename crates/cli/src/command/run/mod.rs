@@ -1,6 +1,6 @@
 //! `walkabout run`: a scenario over its transports and policies, a table and a report.
 
-mod input;
+pub mod input;
 mod progress;
 
 use super::report;
@@ -18,7 +18,7 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
 /// The default bound on the 99th percentile of the emulator's lateness.
-const LATENESS_BOUND_NS: u64 = 500_000;
+pub const LATENESS_BOUND_NS: u64 = 500_000;
 
 /// Take the transports through a scenario; ends with a table and a report.
 #[derive(clap::Args)]
@@ -39,6 +39,10 @@ pub struct Run {
     /// Another traffic pattern, with its defaults, than the scenario's.
     #[arg(long, value_name = "NAME")]
     traffic: Option<String>,
+    /// Another value for a key of the scenario (repeatable), such as
+    /// 'path.cellular.delay=60 ms'.
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    settings: Vec<String>,
     /// The seed of all that is random; repetition N has seed + N.
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -62,7 +66,7 @@ pub struct Run {
 impl Run {
     /// Runs, prints the table, writes the report.
     pub fn run(self, json: bool) -> Result<(), Failure> {
-        let input = Input::read(&self.scenario, self.traffic.as_deref())?;
+        let input = Input::read(&self.scenario, &self.settings, self.traffic.as_deref())?;
         input.check_names(&self.transports, &self.policies)?;
         if let Some(device) = &self.device {
             let kinds = DeviceKind::ALL.map(DeviceKind::name);

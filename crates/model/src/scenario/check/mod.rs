@@ -11,9 +11,9 @@ use crate::units::Span;
 
 /// What is wrong with a scenario, before anyone looked up the line.
 #[derive(Debug)]
-pub(super) struct Fault {
-    pub(super) key: KeyPath,
-    pub(super) message: String,
+pub(crate) struct Fault {
+    pub(crate) key: KeyPath,
+    pub(crate) message: String,
 }
 
 impl From<Fault> for ScenarioError {
@@ -54,7 +54,7 @@ impl Scenario {
 const SMALLEST_MESSAGE: u64 = 9;
 
 /// `Err` with a sentence about `key`.
-fn fault<T>(key: &KeyPath, wrong: impl AsRef<str>) -> Result<T, Fault> {
+pub(crate) fn fault<T>(key: &KeyPath, wrong: impl AsRef<str>) -> Result<T, Fault> {
     Err(Fault {
         message: format!("{}: {}", key.in_words(), wrong.as_ref()),
         key: key.clone(),
@@ -62,7 +62,7 @@ fn fault<T>(key: &KeyPath, wrong: impl AsRef<str>) -> Result<T, Fault> {
 }
 
 /// `Err` with a sentence about `key` unless `right`.
-fn require(right: bool, key: &KeyPath, wrong: impl AsRef<str>) -> Result<(), Fault> {
+pub(crate) fn require(right: bool, key: &KeyPath, wrong: impl AsRef<str>) -> Result<(), Fault> {
     if right { Ok(()) } else { fault(key, wrong) }
 }
 
@@ -123,7 +123,7 @@ pub(super) fn names(
 }
 
 /// A name that is also part of a file's name.
-fn plain_name(name: &str, key: &KeyPath) -> Result<(), Fault> {
+pub(crate) fn plain_name(name: &str, key: &KeyPath) -> Result<(), Fault> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     require(
         name.starts_with(|c: char| c.is_ascii_alphanumeric()) && name.chars().all(plain),
@@ -135,7 +135,7 @@ fn plain_name(name: &str, key: &KeyPath) -> Result<(), Fault> {
     )
 }
 
-fn list_of_names(names: &[String], key: &KeyPath) -> Result<(), Fault> {
+pub(crate) fn list_of_names(names: &[String], key: &KeyPath) -> Result<(), Fault> {
     require(
         !names.is_empty(),
         key,

@@ -1,0 +1,240 @@
+//! `walkabout study`: a matrix of scenarios, parameters, transports, policies and seeds, carried
+//! out in random order and compared.
+
+mod execute;
+mod experiment;
+mod journal;
+mod matrix;
+mod outcome;
+mod panic;
+mod progress;
+mod table;
+mod virtual_world;
+
+use super::run::input;
+use crate::failure::Failure;
+use crate::interrupt;
+use analysis::study::Study as Results;
+use execute::Step;
+use experiment::{Changes, Experiment, quoted};
+use journal::Journal;
+use model::World;
+use model::study::Folders;
+use outcome::Outcome;
+use progress::Watch;
+use serde_json::json;
+use std::path::{Path, PathBuf};
+
+/// Run a matrix of scenarios, transports, policies and seeds, and compare. Killed at any moment
+/// and started again with the same folder, it goes on where it was.
+#[derive(clap::Args)]
+pub struct Study {
+    /// A built-in study's name (`walkabout list studies`) or a TOML file.
+    study: String,
+    /// The folder of the results; a new one under `runs/` by default. Name the folder of a study
+    /// that was interrupted to go on with it.
+    #[arg(long, value_name = "FOLDER")]
+    out: Option<PathBuf>,
+    /// So many seeds instead of the study's.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    seeds: Option<u64>,
+    /// Keep the run folders of none, of the failed or of all runs.
+    #[arg(long, value_name = "WHICH")]
+    folders: Option<Folders>,
+    /// Run each arm twice in each block, under independent seeds: what is compared with itself
+    /// must not differ.
+    #[arg(long)]
+    a_a: bool,
+    /// Runs side by side in the virtual world; one per core by default.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    jobs: Option<u16>,
+    /// Another world than the study's: `virtual` or `emulated`.
+    #[arg(long, value_name = "NAME")]
+    world: Option<String>,
+    /// Say what would run, and for how long, without running it.
+    #[arg(long)]
+    dry_run: bool,
+}
+
+impl Study {
+    /// Runs what is not done yet, then writes and prints the results.
+    pub fn run(self, json: bool) -> Result<(), Failure> {
+        let experiment = Experiment::read(&self.study, &self.changes()?)?;
+        let study = experiment.study();
+        if !experiment.plan.left_out.is_empty() && !json {
+            eprintln!(
+                "left out, as the {} world cannot do them: {}",
+                study.world.name(),
+                experiment.plan.left_out.join(", ")
+            );
+        }
+        let jobs = self.side_by_side(study.world)?;
+        if self.dry_run {
+            return matrix::show(&experiment, jobs, json);
+        }
+        let out = self.out.clone().unwrap_or_else(|| {
+            let stamp = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ");
+            PathBuf::from("runs").join(format!("study-{}-{stamp}", study.name))
+        });
+        let total = experiment.plan.runs.len();
+        let (mut journal, mut done) = Journal::open(&out, &experiment.resolved(), total)?;
+        let pending: Vec<usize> = experiment
+            .plan
+            .order
+            .iter()
+            .copied()
+            .filter(|place| done[*place].is_none())
+            .collect();
+        let before = total - pending.len();
+        if !json {
+            let blocks = experiment.blocks();
+            match before {
+                0 => eprintln!("{total} runs in {blocks} blocks, {jobs} side by side"),
+                _ => eprintln!("{before} of {total} runs are done already"),
+            }
+        }
+        let interrupted = interrupt::flag();
+        let mut watch = Watch::new(total, before, json);
+        let step = |step| {
+            match step {
+                Step::Tick => watch.tick(),
+                Step::Ended(place, outcome) => {
+                    journal.append(place, &outcome)?;
+                    watch.ended(outcome.error.is_some());
+                    done[place] = Some(outcome);
+                }
+            }
+            Ok(())
+        };
+        let simulate = &virtual_world::simulate;
+        let ran = match study.world {
+            World::Virtual => execute::in_virtual_time(
+                &experiment,
+                &out,
+                &pending,
+                jobs,
+                interrupted,
+                simulate,
+                step,
+            ),
+            World::Emulated => {
+                execute::in_real_time(&experiment, &out, &pending, interrupted, step)
+            }
+        };
+        watch.finish();
+        ran?;
+        let there = done.iter().flatten().count();
+        // Whatever was asked meanwhile: when all is there, the results are written.
+        if there < total {
+            return Err(Failure::failed(format!(
+                "interrupted: {there} of {total} runs are done; to go on: {}",
+                self.again(&out)
+            )));
+        }
+        let outcomes: Vec<Outcome> = done.into_iter().flatten().collect();
+        finish(&experiment, &outcomes, &out, json)
+    }
+
+    fn changes(&self) -> Result<Changes, Failure> {
+        if let Some(name) = &self.world {
+            let names = World::ALL.map(World::name);
+            input::known("world", std::slice::from_ref(name), &names)?;
+        }
+        Ok(Changes {
+            seeds: self.seeds,
+            folders: self.folders,
+            a_a: self.a_a,
+            world: self.world.as_deref().and_then(World::find),
+        })
+    }
+
+    fn side_by_side(&self, world: World) -> Result<usize, Failure> {
+        let cores = || std::thread::available_parallelism().map_or(1, |n| n.get());
+        match (world, self.jobs) {
+            (World::Virtual, jobs) => Ok(jobs.map_or_else(cores, usize::from)),
+            (World::Emulated, None | Some(1)) => Ok(1),
+            (World::Emulated, Some(_)) => Err(Failure::usage(
+                "in the emulated world the runs of a study go one at a time, so that none \
+                 disturbs another; leave --jobs out",
+            )),
+        }
+    }
+
+    /// The command that goes on with this study.
+    fn again(&self, out: &Path) -> String {
+        let Study {
+            study,
+            out: _,
+            seeds,
+            folders,
+            a_a,
+            jobs,
+            world,
+            dry_run: _,
+        } = self;
+        let mut words = vec!["walkabout study".to_owned(), quoted(study)];
+        let mut option = |name: &str, value: Option<String>| {
+            words.extend(value.map(|value| format!("--{name} {}", quoted(&value))));
+        };
+        option("seeds", seeds.map(|n| n.to_string()));
+        option("folders", folders.map(|f| f.name().to_owned()));
+        option("jobs", jobs.map(|n| n.to_string()));
+        option("world", world.clone());
+        option("out", Some(out.display().to_string()));
+        if *a_a {
+            words.push("--a-a".to_owned());
+        }
+        words.join(" ")
+    }
+}
+
+/// Writes and prints what a study came to; fails when runs failed.
+fn finish(
+    experiment: &Experiment,
+    outcomes: &[Outcome],
+    out: &Path,
+    json: bool,
+) -> Result<(), Failure> {
+    let rows = outcomes.iter().enumerate();
+    let results = Results {
+        head: experiment.head(),
+        runs: rows.map(|(place, o)| experiment.row(place, o)).collect(),
+    };
+    results.write(out).map_err(Failure::failed)?;
+    let report = report(&results, out)?;
+    let rows = table::rows(experiment, outcomes);
+    let failed: Vec<_> = results.runs.iter().filter(|r| r.error.is_some()).collect();
+    if json {
+        let value = json!({
+            "folder": out,
+            "report": report,
+            "study": results.head,
+            "runs": results.runs.len(),
+            "failed": failed.len(),
+            "left_out": experiment.plan.left_out,
+            "table": rows,
+        });
+        println!("{value:#}");
+    } else {
+        table::print(experiment, &rows);
+        eprintln!("study   {}", out.display());
+        if let Some(report) = report {
+            eprintln!("report  {}", report.display());
+        }
+    }
+    let Some(first) = failed.first() else {
+        return Ok(());
+    };
+    Err(Failure::failed(format!(
+        "{} of {} runs failed; the first: {}; to repeat it: {}",
+        failed.len(),
+        outcomes.len(),
+        first.error.as_deref().unwrap_or_default(),
+        first.reproduce
+    )))
+}
+
+/// Draws the study's report; where it is.
+fn report(_results: &Results, _out: &Path) -> Result<Option<PathBuf>, Failure> {
+    Ok(None)
+}
