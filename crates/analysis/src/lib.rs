@@ -4,4 +4,5 @@
 pub mod folder;
 pub mod metric;
 pub mod report;
+pub mod statistics;
 pub mod table;
