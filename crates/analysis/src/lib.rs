@@ -5,4 +5,5 @@ pub mod folder;
 pub mod metric;
 pub mod report;
 pub mod statistics;
+pub mod study;
 pub mod table;
