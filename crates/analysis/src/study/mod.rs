@@ -19,7 +19,7 @@ mod text;
 mod verdict;
 mod words;
 
-//pub use compare::{ComparedRun, compare};
+pub use compare::{ComparedRun, SetComparison, compare};
 pub use paired::{Bound, Pair, Paired};
 pub use report::StudyReport;
 pub use table::{HEAD, StudyError, TABLE};

@@ -56,6 +56,12 @@ pub struct Paired {
     pub censored_arm: usize,
     /// Pairs whose baseline's value is a lower bound.
     pub censored_baseline: usize,
+    /// Pairs whose arm's value is lower for certain, whatever is censored.
+    pub lower: usize,
+    /// Pairs whose arm's value is higher for certain.
+    pub higher: usize,
+    /// Whether both sides of every pair are the same as far as they were observed.
+    pub identical: bool,
 }
 
 impl Paired {
@@ -85,6 +91,9 @@ impl Paired {
             wilcoxon_p: None,
             censored_arm,
             censored_baseline,
+            lower: count(|pair| below(pair.arm, pair.baseline)),
+            higher: count(|pair| below(pair.baseline, pair.arm)),
+            identical: blocks == pairs.len() && pairs.iter().all(|pair| pair.arm == pair.baseline),
         };
         if paired.bound == Bound::Open {
             return paired;
@@ -110,6 +119,12 @@ impl Paired {
         paired.wilcoxon_p = holds.then(|| wilcoxon::signed_rank(values).p);
         paired
     }
+}
+
+/// Whether `one` is lower than `other` for certain: it is no bound, and below what is known of the
+/// other.
+fn below(one: Observed, other: Observed) -> bool {
+    !one.censored && one.value < other.value
 }
 
 /// The interval of the ratio of copies of one arm, `None` when it says nothing: of too few pairs,

@@ -11,7 +11,7 @@ use super::paired::{Bound, Pair, Paired};
 use super::sentence::{self, Subject};
 use super::verdict::Verdict;
 use super::{Study, place};
-use crate::metric::{Observed, Unit, list};
+use crate::metric::{Metric, Observed, Unit, list};
 use crate::statistics::holm;
 use model::Seed;
 use serde::Serialize;
@@ -248,13 +248,18 @@ pub(super) fn heading(name: &str) -> &str {
 fn metrics() -> Vec<MetricHead> {
     let metrics = list::METRICS.iter();
     let numbers = metrics.filter(|metric| metric.unit != Unit::Word);
-    let heads = numbers.map(|metric| MetricHead {
-        name: metric.name,
-        heading: metric.heading,
-        unit: metric.unit,
-        summary: metric.summary,
-    });
-    heads.collect()
+    numbers.map(MetricHead::of).collect()
+}
+
+impl MetricHead {
+    pub(super) fn of(metric: &Metric) -> MetricHead {
+        MetricHead {
+            name: metric.name,
+            heading: metric.heading,
+            unit: metric.unit,
+            summary: metric.summary,
+        }
+    }
 }
 
 fn comparisons(

@@ -37,6 +37,16 @@ pub(super) fn of(
         0 => String::new(),
         left_out => format!(", {left_out} left out for want of a ratio"),
     };
+    if verdict == Verdict::Equivalent && paired.identical {
+        let waiting = match paired.censored_arm {
+            0 => String::new(),
+            n => format!(", as far as it was observed: {n} ended while both were still waiting"),
+        };
+        return format!(
+            "On {case}, {arm}'s {heading} is the same as {baseline}'s in every block \
+             ({blocks}){waiting}."
+        );
+    }
     let (Some(middle), Some(range)) = (paired.ratio, paired.interval) else {
         return without_interval(subject, paired, verdict);
     };
@@ -68,9 +78,6 @@ pub(super) fn of(
                 than(middle, at_least)
             )
         }
-        Verdict::Equivalent if range.low == 1.0 && range.high == 1.0 => format!(
-            "On {case}, {arm}'s {heading} is the same as {baseline}'s in every block ({blocks})."
-        ),
         Verdict::Equivalent => format!(
             "On {case}, {arm}'s {heading} is within {:.0} % of {baseline}'s ({figures}).",
             100.0 * (MARGIN - 1.0)
@@ -129,14 +136,16 @@ fn without_interval(subject: Subject<'_>, paired: &Paired, verdict: Verdict) -> 
         let apart = arms.high < baselines.low || baselines.high < arms.low;
         return format!(
             "On {case}, the ratio of {arm}'s {heading} to {baseline}'s can't be told, as both were \
-             still waiting when runs ended: {arm} in {}, {baseline} in {}. {}; the survival curves \
-             have the rest.",
+             still waiting when runs ended: {arm} in {}, {baseline} in {}. {} {arm}'s is lower for \
+             certain in {} of {blocks}, higher in {}.",
             share(paired.censored_arm, paired.blocks, arms),
             share(paired.censored_baseline, paired.blocks, baselines),
             match apart {
-                true => "These shares differ",
-                false => "These shares are not told apart",
-            }
+                true => "These shares differ.",
+                false => "These shares are not told apart.",
+            },
+            paired.lower,
+            paired.higher
         );
     }
     match paired.pairs_used {

@@ -92,6 +92,9 @@ mod tests {
             wilcoxon_p: None,
             censored_arm: 0,
             censored_baseline: 0,
+            lower: 0,
+            higher: 0,
+            identical: false,
         }
     }
 

@@ -30,6 +30,25 @@ pub(super) fn digits(value: f64, digits: i32) -> String {
     format!("{rounded:.*}", (digits - before).max(0) as usize)
 }
 
+/// A median with its interval: `341 ms (320 ms..360 ms)`, `>=19.9 s (19.9 s..)`.
+pub(super) fn median(
+    middle: f64,
+    is_bound: bool,
+    range: (Option<f64>, Option<f64>),
+    unit: Unit,
+) -> String {
+    let bound = match is_bound {
+        true => ">=",
+        false => "",
+    };
+    let text = |end| value(end, unit);
+    let range = match range {
+        (None, _) => String::new(),
+        (Some(low), high) => format!(" ({}..{})", text(low), high.map_or(String::new(), text)),
+    };
+    format!("{bound}{}{range}", text(middle))
+}
+
 /// A ratio: `0.42`, `0.042`, `12.3`.
 pub(super) fn ratio(ratio: f64) -> String {
     match ratio {
@@ -54,10 +73,11 @@ pub(super) fn change(ratio: f64) -> String {
     }
 }
 
-/// A small share to one digit, others to the whole percent.
+/// A small share to a tenth of a percent, others to the whole percent.
 fn percent(share: f64) -> String {
     match share * 100.0 {
-        p if p < 9.95 => digits(p, 2).trim_end_matches(".0").to_owned(),
+        p if p < 0.095 => digits(p, 1),
+        p if p < 9.95 => format!("{p:.1}").trim_end_matches(".0").to_owned(),
         p => format!("{p:.0}"),
     }
 }

@@ -1,6 +1,6 @@
 //! `walkabout run`: a scenario over its transports and policies, a table and a report.
 
-mod input;
+pub mod input;
 mod progress;
 
 use super::report;
