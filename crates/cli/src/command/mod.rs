@@ -1,5 +1,6 @@
 //! The subcommands, one file each.
 
+mod compare;
 mod doctor;
 mod list;
 mod report;
@@ -20,6 +21,8 @@ pub enum Command {
     Study(study::Study),
     /// Draw the report of run folders again, without running anything.
     Report(report::Report),
+    /// Compare two sets of runs: B against A, arm by arm.
+    Compare(compare::Compare),
     /// Say what this machine can do, and what to do about what is missing.
     Doctor(doctor::Doctor),
     /// List what can be named in a scenario or on the command line.
@@ -38,6 +41,7 @@ impl Command {
             Command::Run(c) => c.run(json),
             Command::Study(c) => c.run(json),
             Command::Report(c) => c.run(json),
+            Command::Compare(c) => c.run(json),
             Command::Doctor(c) => c.run(json),
             Command::List(c) => c.run(json),
             Command::Schema(c) => c.run(json),

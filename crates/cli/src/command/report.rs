@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use analysis::folder::{self, RunFolder};
 use analysis::report::{self as html, ReportData};
-use analysis::table::Table;
+use analysis::table::{Part, Table};
 use comfy_table::{CellAlignment, TableComponent, presets};
 use serde_json::json;
 use std::fs;
@@ -48,26 +48,31 @@ impl Written {
     /// The reader's view of it: the table on standard output, the places on standard error.
     pub fn print(&self, folder: &Path) {
         let text = self.table.text();
-        for part in &text.parts {
-            let mut table = comfy_table::Table::new();
-            table
-                .load_preset(presets::UTF8_HORIZONTAL_ONLY)
-                .remove_style(TableComponent::HorizontalLines)
-                .remove_style(TableComponent::MiddleIntersections)
-                .set_header(&part.head)
-                .add_rows(&part.rows);
-            for (column, is_number) in part.is_number.iter().enumerate() {
-                if let Some(column) = table.column_mut(column).filter(|_| *is_number) {
-                    column.set_cell_alignment(CellAlignment::Right);
-                }
-            }
-            println!("{table}");
-        }
+        print_parts(&text.parts);
         for (number, note) in (1..).zip(&text.notes) {
             println!("[{number}] {note}");
         }
         eprintln!("runs    {}", folder.display());
         eprintln!("report  {}", self.report.display());
+    }
+}
+
+/// Prints the parts of a table.
+pub fn print_parts(parts: &[Part]) {
+    for part in parts {
+        let mut table = comfy_table::Table::new();
+        table
+            .load_preset(presets::UTF8_HORIZONTAL_ONLY)
+            .remove_style(TableComponent::HorizontalLines)
+            .remove_style(TableComponent::MiddleIntersections)
+            .set_header(&part.head)
+            .add_rows(&part.rows);
+        for (column, is_number) in part.is_number.iter().enumerate() {
+            if let Some(column) = table.column_mut(column).filter(|_| *is_number) {
+                column.set_cell_alignment(CellAlignment::Right);
+            }
+        }
+        println!("{table}");
     }
 }
 
