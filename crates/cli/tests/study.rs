@@ -56,10 +56,7 @@ impl Stage {
 
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(assert_cmd::cargo::cargo_bin("walkabout"));
-        command
-            .args(arguments)
-            .current_dir(self.folder.path())
-            .env("WALKABOUT_FABRICATE", "1");
+        command.args(arguments).current_dir(self.folder.path());
         command
     }
 

@@ -4,11 +4,13 @@
 use super::experiment::Experiment;
 use super::outcome::Outcome;
 use super::panic;
-use super::virtual_world::{self, Collected};
 use crate::failure::Failure;
 use analysis::folder::RunFolder;
-use measure::world::emulated::{Crew, Progress};
+use measure::recording::Collected;
+use measure::world::emulated::Crew;
 use measure::world::plan::RunSpec;
+use measure::world::progress::Progress;
+use measure::world::virtual_time;
 use model::Manifest;
 use model::study::Folders;
 use std::fs;
@@ -123,7 +125,7 @@ fn one(experiment: &Experiment, out: &Path, place: usize, simulate: &Simulate<'_
         .map_err(|e| e.to_string())
         .and_then(|()| {
             // The same run again, as nothing in it depends on when it is.
-            let again = panic::caught(|| virtual_world::record(&spec).map_err(|e| e.to_string()));
+            let again = panic::caught(|| virtual_time::record(&spec).map_err(|e| e.to_string()));
             again.and_then(|recorded| recorded).map(|_| ())
         });
     match kept {
@@ -246,7 +248,7 @@ mod tests {
             "seed {} is bad",
             spec.seed.0
         );
-        let (mut manifest, rows) = virtual_world::simulate(spec);
+        let (mut manifest, rows) = virtual_time::simulate(spec);
         (manifest.status, manifest.error) = (Status::Complete, None);
         (manifest, rows)
     }

@@ -17,7 +17,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::outcome::Outcome;
-use super::virtual_world;
 
 /// What the command line changes in a study.
 #[derive(Default)]
@@ -79,7 +78,7 @@ impl Experiment {
             .map(|entry| Stack {
                 name: entry.name,
                 multipath: entry.multipath,
-                possible: world != World::Virtual || virtual_world::can(entry.name),
+                possible: entry.runs_in(world),
             })
             .collect();
         let plan = Plan::of(&document, &texts, &stacks, &input::policies());
@@ -115,6 +114,7 @@ impl Experiment {
         let run = self.plan.runs[place];
         let arm = &self.plan.arms[run.arm];
         RunSpec {
+            world: self.study().world,
             scenario: self.plan.cases[run.case].scenario.clone(),
             traces: self.traces[run.case].clone(),
             transport: arm.transport.clone(),

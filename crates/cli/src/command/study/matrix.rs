@@ -3,8 +3,8 @@
 use super::experiment::Experiment;
 use super::panic;
 use super::progress::duration;
-use super::virtual_world;
 use crate::failure::Failure;
+use measure::world::virtual_time;
 use model::World;
 use model::manifest::Status;
 use serde_json::json;
@@ -122,7 +122,7 @@ fn probed(experiment: &Experiment, jobs: usize) -> Expected {
         };
         let spec = experiment.spec(place, Path::new(""));
         let before = Instant::now();
-        let error = match panic::caught(|| virtual_world::simulate(&spec)) {
+        let error = match panic::caught(|| virtual_time::simulate(&spec)) {
             Ok((manifest, _)) if manifest.status == Status::Complete => None,
             Ok((manifest, _)) => Some(manifest.error.unwrap_or_default()),
             Err(error) => Some(error),

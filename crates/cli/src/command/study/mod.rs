@@ -9,15 +9,15 @@ mod outcome;
 mod panic;
 mod progress;
 mod table;
-mod virtual_world;
 
 use super::run::input;
 use crate::failure::Failure;
 use crate::interrupt;
-use analysis::study::Study as Results;
+use analysis::study::{Study as Results, StudyReport};
 use execute::Step;
 use experiment::{Changes, Experiment, quoted};
 use journal::Journal;
+use measure::world::virtual_time;
 use model::World;
 use model::study::Folders;
 use outcome::Outcome;
@@ -106,7 +106,7 @@ impl Study {
             }
             Ok(())
         };
-        let simulate = &virtual_world::simulate;
+        let simulate = &virtual_time::simulate;
         let ran = match study.world {
             World::Virtual => execute::in_virtual_time(
                 &experiment,
@@ -216,7 +216,7 @@ fn finish(
         });
         println!("{value:#}");
     } else {
-        table::print(experiment, &rows);
+        table::print(&StudyReport::of(&results));
         eprintln!("study   {}", out.display());
         if let Some(report) = report {
             eprintln!("report  {}", report.display());

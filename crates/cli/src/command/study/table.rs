@@ -2,9 +2,10 @@
 
 use super::experiment::Experiment;
 use super::outcome::Outcome;
+use analysis::metric::Observed;
 use analysis::metric::list::METRICS;
 use analysis::metric::quantile::quantile;
-use analysis::metric::{Observed, Unit};
+use analysis::study::StudyReport;
 use comfy_table::{CellAlignment, TableComponent, presets};
 use serde::Serialize;
 
@@ -64,52 +65,25 @@ pub fn rows(experiment: &Experiment, outcomes: &[Outcome]) -> Vec<Row> {
     rows
 }
 
-/// Prints the rows as a table.
-pub fn print(experiment: &Experiment, rows: &[Row]) {
-    let primary = &experiment.study().primary;
-    let Some(metric) = METRICS.iter().find(|m| m.name == primary) else {
-        return;
-    };
-    let unit = match metric.unit {
-        Unit::Seconds => " [s]",
-        Unit::Bytes => " [B]",
-        Unit::Count | Unit::Share | Unit::Truth | Unit::Word => "",
-    };
-    let text = |value: Option<Observed>| match value {
-        None => "-".to_owned(),
-        Some(Observed { value, censored }) => {
-            format!("{}{value:.3}", if censored { ">=" } else { "" })
+/// Prints the comparisons as a table, and what may be concluded.
+pub fn print(report: &StudyReport) {
+    let text = report.text();
+    for part in &text.parts {
+        let mut table = comfy_table::Table::new();
+        table
+            .load_preset(presets::UTF8_HORIZONTAL_ONLY)
+            .remove_style(TableComponent::HorizontalLines)
+            .remove_style(TableComponent::MiddleIntersections)
+            .set_header(&part.head)
+            .add_rows(&part.rows);
+        for (column, is_number) in part.is_number.iter().enumerate() {
+            if let Some(column) = table.column_mut(column).filter(|_| *is_number) {
+                column.set_cell_alignment(CellAlignment::Right);
+            }
         }
-    };
-    let mut table = comfy_table::Table::new();
-    table
-        .load_preset(presets::UTF8_HORIZONTAL_ONLY)
-        .remove_style(TableComponent::HorizontalLines)
-        .remove_style(TableComponent::MiddleIntersections)
-        .set_header([
-            "case".to_owned(),
-            "arm".to_owned(),
-            "runs".to_owned(),
-            "failed".to_owned(),
-            format!("median\n{}{unit}", metric.heading),
-            "least".to_owned(),
-            "greatest".to_owned(),
-        ]);
-    for row in rows {
-        table.add_row([
-            row.case.clone(),
-            row.arm.clone(),
-            row.runs.to_string(),
-            row.failed.to_string(),
-            text(row.median),
-            text(row.min),
-            text(row.max),
-        ]);
+        println!("{table}");
     }
-    for column in 2..7 {
-        if let Some(column) = table.column_mut(column) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
+    for note in &text.notes {
+        println!("{note}");
     }
-    println!("{table}");
 }
