@@ -1,16 +1,18 @@
 //! `walkabout agree`: a scenario in both worlds, and how far apart they are.
 
-use super::run::{Carrying, carry_out};
-use crate::command::input::{self, Input};
+use super::report::print_parts;
+use super::run::LATENESS_BOUND_NS;
+use super::run::carry_out::{carry_out, side_by_side};
+use super::run::input::{self, Input};
+use super::run::progress::expected;
 use crate::failure::Failure;
-use crate::print;
 use analysis::agreement::{Agreement, BOUND, Observation};
 use analysis::folder::RunFolder;
 use measure::world::plan::{Choice, Plan, RunSpec};
 use model::World;
 use serde_json::json;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Run scenarios in the virtual and the emulated world, and hold one against the other.
 #[derive(clap::Args)]
@@ -49,11 +51,14 @@ impl Agree {
     pub fn run(self, json: bool) -> Result<(), Failure> {
         let mut inputs = Vec::new();
         for given in &self.scenarios {
-            let input = Input::read(given, None)?;
+            let input = Input::read(given, &[], None)?;
             input.check_names(&self.transports, &self.policies)?;
             inputs.push(input);
         }
-        let out = self.out.clone().unwrap_or_else(|| input::fresh("agree"));
+        let out = self.out.clone().unwrap_or_else(|| {
+            let stamp = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ");
+            PathBuf::from("runs").join(format!("agree-{stamp}"))
+        });
         let plan_of = |world: World| {
             let mut whole = Plan {
                 runs: Vec::new(),
@@ -68,7 +73,8 @@ impl Agree {
                     true => &input.scenario.transports,
                     false => &self.transports,
                 };
-                let (transports, left_out): (Vec<_>, Vec<_>) = asked.iter().cloned().partition(both);
+                let (transports, left_out): (Vec<_>, Vec<_>) =
+                    asked.iter().cloned().partition(both);
                 for name in left_out {
                     if !whole.left_out.contains(&name) {
                         whole.left_out.push(name);
@@ -88,7 +94,7 @@ impl Agree {
                         repeat: self.repeat,
                         out: out.join(world.name()).join(&input.scenario.name),
                         device: None,
-                        lateness_bound_ns: super::run::LATENESS_BOUND_NS,
+                        lateness_bound_ns: LATENESS_BOUND_NS,
                     },
                 );
                 whole.runs.extend(plan.runs);
@@ -109,8 +115,8 @@ impl Agree {
             return self.dry_run(&in_virtual.runs, &emulated.runs, json);
         }
         input::claim(&out)?;
-        let of_virtual = observe(&in_virtual.runs, World::Virtual, self.jobs, json)?;
-        let of_emulated = observe(&emulated.runs, World::Emulated, self.jobs, json)?;
+        let of_virtual = self.observe(&in_virtual.runs, &out, json)?;
+        let of_emulated = self.observe(&emulated.runs, &out, json)?;
         let agreement = Agreement::of(&of_virtual, &of_emulated, self.bound);
 
         let file = out.join("agreement.json");
@@ -134,10 +140,15 @@ impl Agree {
         }
     }
 
+    fn jobs(&self, runs: &[RunSpec]) -> usize {
+        let run = runs.first();
+        run.map_or(1, |run| {
+            side_by_side(run.world, self.jobs, &run.scenario.traffic)
+        })
+    }
+
     fn dry_run(&self, a: &[RunSpec], b: &[RunSpec], json: bool) -> Result<(), Failure> {
-        let (cores, traffic) = (input::cores(), a.first().map(|run| &run.scenario.traffic));
-        let jobs = Carrying::jobs(World::Emulated, self.jobs, traffic, cores);
-        let seconds = Carrying::expected(a, cores) + Carrying::expected(b, jobs);
+        let seconds = expected(a, self.jobs(a)) + expected(b, self.jobs(b));
         match json {
             true => println!(
                 "{:#}",
@@ -152,50 +163,47 @@ impl Agree {
         }
         Ok(())
     }
+
+    /// Carries out the runs of one world and keeps what takes part.
+    fn observe(
+        &self,
+        runs: &[RunSpec],
+        out: &Path,
+        json: bool,
+    ) -> Result<Vec<Observation>, Failure> {
+        carry_out(runs, self.jobs(runs), out, json)?;
+        let mut observations = Vec::new();
+        for run in runs {
+            match RunFolder::open(&run.folder) {
+                Ok(folder) if folder.is_complete() => observations.push(Observation::of(&folder)),
+                _ if !json => {
+                    eprintln!("walkabout: {} failed and is left out", run.folder.display());
+                }
+                _ => {}
+            }
+        }
+        Ok(observations)
+    }
 }
 
 fn bound(text: &str) -> Result<f64, String> {
-    let bound: f64 = text.parse().map_err(|_| "a distance is a number".to_owned())?;
+    let bound: f64 = text
+        .parse()
+        .map_err(|_| "a distance is a number".to_owned())?;
     match (0.0..=1.0).contains(&bound) {
         true => Ok(bound),
         false => Err("a distance lies between 0 and 1".to_owned()),
     }
 }
 
-/// Carries out the runs of one world and keeps what takes part.
-fn observe(
-    runs: &[RunSpec],
-    world: World,
-    jobs: Option<u16>,
-    json: bool,
-) -> Result<Vec<Observation>, Failure> {
-    let failures = carry_out(runs, world, jobs, json)?;
-    if let Some((_, failed)) = failures.first()
-        && failures.len() == runs.len()
-    {
-        return Err(match failed.impossible {
-            true => Failure::impossible(&failed.error),
-            false => Failure::failed(&failed.error),
-        });
-    }
-    let mut observations = Vec::new();
-    for run in runs {
-        match RunFolder::open(&run.folder) {
-            Ok(folder) if folder.is_complete() => observations.push(Observation::of(&folder)),
-            Ok(_) | Err(_) if !json => {
-                eprintln!("walkabout: {} is left out: it failed", run.folder.display());
-            }
-            Ok(_) | Err(_) => {}
-        }
-    }
-    Ok(observations)
-}
-
 fn print_text(agreement: &Agreement) {
     for arm in &agreement.arms {
-        println!("\n{}: virtual {} / emulated {} runs", arm.label(), arm.virtual_runs, arm.emulated_runs);
-        println!("{}", print::table(&arm.metrics()));
+        println!("{}", arm.label());
+        print_parts(&[arm.metrics()]);
     }
-    println!("\nDelay of every message, virtual / emulated; worlds agree up to a KS distance of {}", agreement.bound);
-    println!("{}", print::table(&agreement.delays()));
+    println!(
+        "Delay of every message, virtual / emulated; worlds agree up to a KS distance of {}",
+        agreement.bound
+    );
+    print_parts(&[agreement.delays()]);
 }

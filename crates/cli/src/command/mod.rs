@@ -1,5 +1,6 @@
 //! The subcommands, one file each.
 
+mod agree;
 mod compare;
 mod doctor;
 mod list;
@@ -23,6 +24,8 @@ pub enum Command {
     Report(report::Report),
     /// Compare two sets of runs: B against A, arm by arm.
     Compare(compare::Compare),
+    /// Run scenarios in the virtual and the emulated world, and hold one against the other.
+    Agree(agree::Agree),
     /// Say what this machine can do, and what to do about what is missing.
     Doctor(doctor::Doctor),
     /// List what can be named in a scenario or on the command line.
@@ -42,6 +45,7 @@ impl Command {
             Command::Study(c) => c.run(json),
             Command::Report(c) => c.run(json),
             Command::Compare(c) => c.run(json),
+            Command::Agree(c) => c.run(json),
             Command::Doctor(c) => c.run(json),
             Command::List(c) => c.run(json),
             Command::Schema(c) => c.run(json),

@@ -1,21 +1,18 @@
 //! `walkabout run`: a scenario over its transports and policies, a table and a report.
 
+pub mod carry_out;
 pub mod input;
-mod progress;
+pub mod progress;
 
 use super::report;
 use crate::failure::Failure;
-use crate::interrupt;
+use carry_out::{carry_out, side_by_side};
 use input::Input;
 use measure::emulator::DeviceKind;
 use measure::world::plan::{Choice, Plan, RunSpec};
-use measure::world::progress::Progress;
-use measure::world::{emulated, virtual_time};
 use model::World;
-use progress::Bar;
 use serde_json::json;
 use std::path::PathBuf;
-use std::sync::atomic::Ordering;
 
 /// The default bound on the 99th percentile of the emulator's lateness.
 pub const LATENESS_BOUND_NS: u64 = 500_000;
@@ -89,12 +86,7 @@ impl Run {
         let plan = Plan::new(&input.scenario, &input.traces, &choice);
         let excuse = plan.excuse();
         let runs = plan.runs;
-        let cores = std::thread::available_parallelism().map_or(1, |n| n.get());
-        let jobs = match (self.jobs, self.world) {
-            (Some(jobs), _) => usize::from(jobs),
-            (None, World::Virtual) => cores,
-            (None, World::Emulated) => emulated::Crew::jobs_for(&input.scenario.traffic, cores),
-        };
+        let jobs = side_by_side(self.world, self.jobs, &input.scenario.traffic);
         if let Some(excuse) = &excuse
             && runs.is_empty()
         {
@@ -106,70 +98,17 @@ impl Run {
         }
         input::claim(&out)?;
 
-        let bar = Bar::new(&runs, jobs, json);
-        let interrupted = interrupt::flag();
-        let mut failures = Vec::new();
-        let watch = |event: Progress| {
-            bar.show(&event);
-            if let Progress::Ended {
-                run,
-                result: Err(failed),
-            } = event
-            {
-                failures.push((run, failed));
-            }
-        };
-        match self.world {
-            World::Virtual => virtual_time::Crew { jobs }.run(&runs, interrupted, watch),
-            World::Emulated => {
-                let program = std::env::current_exe().map_err(Failure::failed)?;
-                let crew = emulated::Crew {
-                    worker: (program, vec!["worker".to_owned()]),
-                    jobs,
-                };
-                crew.run(&runs, interrupted, watch)
-                    .map_err(|e| Failure::failed(format!("a run could not be started: {e}")))?;
-            }
-        }
-        bar.finish();
-
-        let complete = runs.len() - failures.len();
-        if interrupted.load(Ordering::Relaxed) {
-            return Err(Failure::failed(format!(
-                "interrupted; what was recorded so far is in {}",
-                out.display()
-            )));
-        }
-        if complete == 0 {
-            let (_, first) = &failures[0];
-            return Err(match first.impossible {
-                true => Failure::impossible(&first.error),
-                false => Failure::failed(&first.error),
-            });
-        }
+        let failures = carry_out(&runs, jobs, &out, json)?;
         let written = report::write(std::slice::from_ref(&out), None, json)?;
         if json {
             println!("{:#}", written.to_json(&out));
         } else {
             written.print(&out);
         }
-        if failures.is_empty() {
-            return excuse.map_or(Ok(()), |excuse| Err(Failure::impossible(excuse)));
+        match carry_out::list(&runs, &failures) {
+            Some(failure) => Err(failure),
+            None => excuse.map_or(Ok(()), |excuse| Err(Failure::impossible(excuse))),
         }
-        let list: Vec<String> = failures
-            .iter()
-            .map(|(run, f)| {
-                let spec = &runs[*run];
-                let label = RunSpec::label(&spec.transport, &spec.policy);
-                format!("{label} (seed {}): {}", spec.seed.0, f.error)
-            })
-            .collect();
-        Err(Failure::failed(format!(
-            "{} of {} runs failed: {}",
-            failures.len(),
-            runs.len(),
-            list.join("; ")
-        )))
     }
 }
 
