@@ -173,7 +173,7 @@ fn the_results_are_the_same_bytes_whatever_the_order_and_the_jobs() {
     let stage = Stage::new();
     let value = json(&stage.complete("one", &["--jobs", "1", "--json"]));
     assert_eq!((&value["runs"], &value["failed"]), (&120.into(), &0.into()));
-    assert_eq!(value["table"].as_array().map(Vec::len), Some(6));
+    assert_eq!(value["study"]["groups"].as_array().map(Vec::len), Some(6));
     assert_eq!(value["study"]["baseline"], "quic");
     stage.complete("three", &["--jobs", "3"]);
     stage.same_results("one", "three");
@@ -548,11 +548,8 @@ fn the_emulated_world_runs_one_at_a_time_and_goes_on() {
     );
     let value = json(&stage.complete("out", &[&arguments[..], &["--json"]].concat()));
     assert_eq!((&value["runs"], &value["failed"]), (&2.into(), &0.into()));
-    let row = &value["table"][0];
-    assert!(
-        row["median"]["value"].as_f64().is_some_and(|s| s > 1.0),
-        "{row}"
-    );
+    let row = &value["study"]["groups"][0];
+    assert!(row["median"].as_f64().is_some_and(|s| s > 1.0), "{row}");
     assert_eq!(row["censored"], 2, "Wi-Fi stays dead");
     assert_eq!(
         fs::read_dir(stage.path("out/runs/short-1"))

@@ -1,8 +1,10 @@
 //! `walkabout report`: tables and report of run folders, drawn from what they hold.
 
+use super::study::results;
 use crate::failure::Failure;
 use analysis::folder::{self, RunFolder};
 use analysis::report::{self as html, ReportData};
+use analysis::study::Study;
 use analysis::table::{Part, Table};
 use comfy_table::{CellAlignment, TableComponent, presets};
 use serde_json::json;
@@ -12,7 +14,7 @@ use std::path::{Path, PathBuf};
 /// Draw the report of run folders again, without running anything.
 #[derive(clap::Args)]
 pub struct Report {
-    /// Run folders, or folders of run folders.
+    /// Run folders, folders of run folders, or one study's folder.
     #[arg(required = true, value_name = "FOLDER")]
     folders: Vec<PathBuf>,
     /// The report's file; `report.html` in the first folder by default.
@@ -23,6 +25,17 @@ pub struct Report {
 impl Report {
     /// Writes the report and prints the table.
     pub fn run(self, json: bool) -> Result<(), Failure> {
+        if let [folder] = &self.folders[..]
+            && results::is_study(folder)
+        {
+            let study = Study::open(folder).map_err(Failure::failed)?;
+            let written = results::write(&study, folder, self.out.as_deref())?;
+            match json {
+                true => println!("{:#}", written.to_json(folder)?),
+                false => written.print(folder),
+            }
+            return Ok(());
+        }
         let written = write(&self.folders, self.out.as_deref(), json)?;
         if json {
             println!("{:#}", written.to_json(&self.folders[0]));

@@ -8,12 +8,12 @@ mod matrix;
 mod outcome;
 mod panic;
 mod progress;
-mod table;
+pub mod results;
 
 use super::run::input;
 use crate::failure::Failure;
 use crate::interrupt;
-use analysis::study::{Study as Results, StudyReport};
+use analysis::study::Study as Results;
 use execute::Step;
 use experiment::{Changes, Experiment, quoted};
 use journal::Journal;
@@ -201,26 +201,16 @@ fn finish(
         runs: rows.map(|(place, o)| experiment.row(place, o)).collect(),
     };
     results.write(out).map_err(Failure::failed)?;
-    let report = report(&results, out)?;
-    let rows = table::rows(experiment, outcomes);
+    let written = results::write(&results, out, None)?;
     let failed: Vec<_> = results.runs.iter().filter(|r| r.error.is_some()).collect();
     if json {
-        let value = json!({
-            "folder": out,
-            "report": report,
-            "study": results.head,
-            "runs": results.runs.len(),
-            "failed": failed.len(),
-            "left_out": experiment.plan.left_out,
-            "table": rows,
-        });
+        let mut value = written.to_json(out)?;
+        value["runs"] = json!(results.runs.len());
+        value["failed"] = json!(failed.len());
+        value["left_out"] = json!(experiment.plan.left_out);
         println!("{value:#}");
     } else {
-        table::print(&StudyReport::of(&results));
-        eprintln!("study   {}", out.display());
-        if let Some(report) = report {
-            eprintln!("report  {}", report.display());
-        }
+        written.print(out);
     }
     let Some(first) = failed.first() else {
         return Ok(());
@@ -232,9 +222,4 @@ fn finish(
         first.error.as_deref().unwrap_or_default(),
         first.reproduce
     )))
-}
-
-/// Draws the study's report; where it is.
-fn report(_results: &Results, _out: &Path) -> Result<Option<PathBuf>, Failure> {
-    Ok(None)
 }
