@@ -17,6 +17,14 @@ pub const SCHEMA: &str = "walkabout.agreement/1";
 /// The Kolmogorov-Smirnov distance between the delays of messages up to which worlds agree.
 pub const BOUND: f64 = 0.15;
 
+/// Delays that differ by less count as equal, in seconds: the bound on the emulator's lateness that
+/// every emulated run declares. Without it two constants a tenth of a millisecond apart would be
+/// at a distance of 1.
+pub const RESOLUTION: f64 = 0.0005;
+
+/// Where a message that was never answered stands in a distribution of delays: behind all others.
+const NEVER: f64 = 1e9;
+
 /// The quantiles at which delays are shown.
 const QUANTILES: [f64; 6] = [0.05, 0.25, 0.5, 0.75, 0.95, 0.99];
 
@@ -62,6 +70,8 @@ pub struct Agreement {
     pub schema: &'static str,
     /// The distance up to which an arm agrees.
     pub bound: f64,
+    /// [`RESOLUTION`].
+    pub resolution_s: f64,
     /// In the order of the virtual runs.
     pub arms: Vec<Arm>,
 }
@@ -115,8 +125,11 @@ pub struct Delays {
     pub emulated_unanswered: usize,
     /// Quantiles of both.
     pub quantiles: Vec<Quantile>,
-    /// The Kolmogorov-Smirnov distance, over the lower bounds of what was never answered.
+    /// The largest difference between the distribution functions where delays closer than the
+    /// resolution count as equal; what was never answered counts as longer than anything.
     pub distance: f64,
+    /// The Kolmogorov-Smirnov distance as it is, at any resolution.
+    pub plain_distance: f64,
 }
 
 /// One quantile in both worlds.
@@ -171,6 +184,7 @@ impl Agreement {
         Agreement {
             schema: SCHEMA,
             bound,
+            resolution_s: RESOLUTION,
             arms: arms.collect(),
         }
     }
@@ -213,8 +227,12 @@ impl Delays {
         };
         let (a, b) = (all(in_virtual), all(emulated));
         let unanswered = |of: &[Observed]| of.iter().filter(|delay| delay.censored).count();
+        let (mut x, mut y) = (placed(&a), placed(&b));
+        let plain_distance = kolmogorov_smirnov::compare(&x, &y)?.distance;
+        x.sort_by(f64::total_cmp);
+        y.sort_by(f64::total_cmp);
+        let distance = ahead(&x, &y, RESOLUTION).max(ahead(&y, &x, RESOLUTION));
         let (mut x, mut y) = (numbers(&a), numbers(&b));
-        let distance = kolmogorov_smirnov::compare(&x, &y)?.distance;
         x.sort_by(f64::total_cmp);
         y.sort_by(f64::total_cmp);
         let at = |sorted: &[f64], p: f64| sorted[((sorted.len() - 1) as f64 * p).round() as usize];
@@ -232,8 +250,25 @@ impl Delays {
                 })
                 .collect(),
             distance,
+            plain_distance,
         })
     }
+}
+
+/// How much more of `a` than of `b` is there at most up to some value, when `b` may be longer by
+/// `resolution`; both sorted.
+fn ahead(a: &[f64], b: &[f64], resolution: f64) -> f64 {
+    let share = |sorted: &[f64], value: f64| {
+        sorted.partition_point(|v| *v <= value) as f64 / sorted.len() as f64
+    };
+    let ahead = a.iter().map(|v| share(a, *v) - share(b, *v + resolution));
+    ahead.fold(0.0, f64::max)
+}
+
+/// Delays in their order, with what was never answered at the end.
+fn placed(observed: &[Observed]) -> Vec<f64> {
+    let place = |o: &Observed| if o.censored { NEVER } else { o.value };
+    observed.iter().map(place).collect()
 }
 
 fn numbers(observed: &[Observed]) -> Vec<f64> {
@@ -274,5 +309,32 @@ impl MetricAgreement {
             in_virtual,
             in_emulated,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn differences_below_the_resolution_do_not_count() {
+        let a: Vec<f64> = vec![0.0200; 10];
+        let near: Vec<f64> = vec![0.0204; 10];
+        let far: Vec<f64> = vec![0.0206; 10];
+        assert_eq!(ahead(&a, &near, RESOLUTION), 0.0);
+        assert_eq!(ahead(&a, &far, RESOLUTION), 1.0);
+        // The longer one is never ahead.
+        assert_eq!(ahead(&far, &a, RESOLUTION), 0.0);
+        assert_eq!(
+            ahead(&[1.0, 2.0, 3.0, 4.0], &[1.0, 2.0, 9.0, 9.0], RESOLUTION),
+            0.5
+        );
+    }
+
+    #[test]
+    fn what_was_never_answered_stands_behind_all_others() {
+        let observed = |value, censored| Observed { value, censored };
+        let delays = [observed(5.0, true), observed(7.0, false)];
+        assert_eq!(placed(&delays), [NEVER, 7.0]);
     }
 }

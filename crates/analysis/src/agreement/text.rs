@@ -22,7 +22,7 @@ impl Agreement {
         let rows = self.arms.iter().map(|arm| {
             let mut row = vec![arm.label(), arm.runs()];
             match &arm.delay {
-                None => row.extend(std::iter::repeat_n("-".to_owned(), 5)),
+                None => row.extend(std::iter::repeat_n("-".to_owned(), 6)),
                 Some(delay) => {
                     for p in [0.5, 0.75, 0.95, 0.99] {
                         let quantile = delay.quantiles.iter().find(|q| q.p == p);
@@ -31,6 +31,7 @@ impl Agreement {
                         }));
                     }
                     row.push(format!("{:.3}", delay.distance));
+                    row.push(format!("{:.3}", delay.plain_distance));
                 }
             }
             row.push(arm.verdict.words().to_owned());
@@ -44,11 +45,12 @@ impl Agreement {
             "delay\nP95\n[ms]",
             "delay\nP99\n[ms]",
             "KS\ndistance",
+            "KS\n(plain)",
             "verdict",
         ];
         Part {
             head: head.map(str::to_owned).to_vec(),
-            is_number: vec![false, false, true, true, true, true, true, false],
+            is_number: vec![false, false, true, true, true, true, true, true, false],
             rows: rows.collect(),
         }
     }

@@ -202,8 +202,10 @@ fn print_text(agreement: &Agreement) {
         print_parts(&[arm.metrics()]);
     }
     println!(
-        "Delay of every message, virtual / emulated; worlds agree up to a KS distance of {}",
-        agreement.bound
+        "Delay of every message, virtual / emulated; worlds agree up to a KS distance of {}, where \
+         delays closer than {} ms count as equal",
+        agreement.bound,
+        agreement.resolution_s * 1e3
     );
     print_parts(&[agreement.delays()]);
 }

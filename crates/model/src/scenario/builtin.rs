@@ -22,6 +22,7 @@ pub const SCENARIOS: &[(&str, &str)] = &[
         "carrier-loss",
         include_str!("../../../../scenarios/carrier-loss.toml"),
     ),
+    ("jitter", include_str!("../../../../scenarios/jitter.toml")),
     (
         "link-down",
         include_str!("../../../../scenarios/link-down.toml"),
