@@ -18,7 +18,7 @@ fn effect(scenario: &str, arm: &str, seed: u64) -> Option<Observed> {
     match (scenario, arm) {
         ("blackhole", "quic") => stalled(20.0 + delay(arm, seed)),
         ("blackhole", "mpquic-backup") => of(1.0),
-        ("blackhole", _) if seed % 4 == 0 => stalled(20.0),
+        ("blackhole", _) if seed.is_multiple_of(4) => stalled(20.0),
         ("blackhole", _) => of(0.5),
         ("link-down", "mpquic-backup") => of(0.5),
         ("link-down", "mpquic-fullmesh") => of(2.5),
