@@ -2,7 +2,7 @@
 import type { Comparison } from './types'
 
 /** Wider than this, the other intervals would shrink to points; what lies beyond has an arrow. */
-const WIDEST = 100
+const WIDEST = 1000
 
 /** All ratios with their intervals, and 1. */
 export function forestRange(comparisons: Comparison[]): [number, number] {
@@ -40,4 +40,5 @@ const TICKS = [
   [0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50],
   [0.03, 0.1, 0.3, 1, 3, 10, 30],
   [0.01, 0.1, 1, 10, 100],
+  [0.001, 0.01, 0.1, 1, 10, 100, 1000],
 ]
