@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 /// The benches: package and name.
 const BENCHES: &[(&str, &str)] = &[
     ("walkabout-network", "link"),
+    ("walkabout-measure", "virtual_time"),
     ("walkabout-measure", "links"),
 ];
 

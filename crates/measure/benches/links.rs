@@ -4,8 +4,8 @@
 //!
 //! `cargo bench -p walkabout-measure --bench links [tun|packet-socket]`
 
-use model::manifest::{Stack, Status, Timing};
-use model::{Manifest, PathKind, Scenario, Seed};
+use model::manifest::{Status, Timing};
+use model::{Manifest, PathKind, Scenario, Seed, World};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -336,30 +336,7 @@ fn with_messages(
 
 fn manifest(scenario: &Scenario) -> Manifest {
     Manifest {
-        format_version: model::record::FORMAT_VERSION,
-        walkabout_version: String::new(),
         status: Status::Complete,
-        error: None,
-        started_at: "2026-01-01T00:00:00Z".to_owned(),
-        world: "emulated".to_owned(),
-        transport: String::new(),
-        policy: String::new(),
-        seed: Seed(1),
-        repetition: 0,
-        scenario: scenario.clone(),
-        failure_onsets_us: Vec::new(),
-        stack: Stack {
-            name: String::new(),
-            version: String::new(),
-            congestion: String::new(),
-            path_manager: String::new(),
-            scheduler: String::new(),
-        },
-        kernel: String::new(),
-        sysctls: BTreeMap::new(),
-        device: None,
-        skipped: Vec::new(),
-        timing: None,
-        peak_memory_bytes: None,
+        ..Manifest::new(World::Emulated, scenario, "", "", Seed(1))
     }
 }

@@ -4,8 +4,8 @@
 //! Each test runs in a process of its own, which this program starts from itself, because only
 //! a process with one thread may enter a user namespace. So it has its own `main`.
 
-use model::manifest::{Stack, Status, Timing};
-use model::{Manifest, PathIndex, Scenario, Seed};
+use model::manifest::{Status, Timing};
+use model::{Manifest, PathIndex, Scenario, Seed, World};
 use nix::unistd::Uid;
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -20,11 +20,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 use walkabout_measure::Clock;
 use walkabout_measure::emulator::{
-    DeviceKind, Emulator, EmulatorError, FailureDriver, Ground, NetNs, PathChange, Settings,
-    StopFlag, enter_user_namespace, path_changes,
+    DeviceKind, Emulator, EmulatorError, FailureDriver, Ground, NetNs, Settings, StopFlag,
+    enter_user_namespace, path_changes,
 };
+use walkabout_measure::failure::PathChange;
 use walkabout_measure::netlink::route::Routing;
-use walkabout_measure::recording::{Log, Recorder};
+use walkabout_measure::recording::{Collected, Log, Recorder};
 
 /// An error with the condition's text and a value, unless the condition holds.
 macro_rules! check {
@@ -440,7 +441,7 @@ fn fail(
     let (sender, mut receiver) = path_changes()?;
     let driver = thread::spawn({
         let (clock, stop) = (running.clock, running.stop.clone());
-        move || driver.run(clock, None, &sender, &stop)
+        move || driver.run(clock, &mut Collected::default(), &sender, &stop)
     });
     let mut next = || -> Result<PathChange, Box<dyn Error>> {
         let mut poll = [nix::poll::PollFd::new(
@@ -584,30 +585,7 @@ fn fates(table: &Path) -> Result<Vec<Packet>, Box<dyn Error>> {
 
 fn manifest(scenario: &Scenario) -> Manifest {
     Manifest {
-        format_version: model::record::FORMAT_VERSION,
-        walkabout_version: String::new(),
         status: Status::Complete,
-        error: None,
-        started_at: "2026-01-01T00:00:00Z".to_owned(),
-        world: "emulated".to_owned(),
-        transport: String::new(),
-        policy: String::new(),
-        seed: Seed(1),
-        repetition: 0,
-        scenario: scenario.clone(),
-        failure_onsets_us: Vec::new(),
-        stack: Stack {
-            name: String::new(),
-            version: String::new(),
-            congestion: String::new(),
-            path_manager: String::new(),
-            scheduler: String::new(),
-        },
-        kernel: String::new(),
-        sysctls: BTreeMap::new(),
-        device: None,
-        skipped: Vec::new(),
-        timing: None,
-        peak_memory_bytes: None,
+        ..Manifest::new(World::Emulated, scenario, "", "", Seed(1))
     }
 }

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
-use walkabout_measure::recording::{Fate, RecordError, Recorder};
+use walkabout_measure::recording::{Fate, RecordError, Recorder, Sink};
 
 fn files(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).unwrap();
@@ -29,11 +29,11 @@ fn a_finished_run_comes_back_whole() {
     let root = tempfile::tempdir().unwrap();
     let folder = root.path().join("runs/now/tcp");
     let recorder = create(&folder).unwrap();
-    let log = recorder.log();
+    let mut log = recorder.log();
     // More than a batch, and from another thread.
     let messages: Vec<Message> = (0..40_000).map(message).collect();
     let writer = std::thread::spawn({
-        let (log, messages) = (log.clone(), messages.clone());
+        let (mut log, messages) = (log.clone(), messages.clone());
         move || messages.into_iter().for_each(|m| log.message(m))
     });
     log.sample(sample(100_000));
@@ -175,7 +175,7 @@ impl Drop for Killed {
 fn child_that_records_until_it_is_killed() {
     let Some(folder) = child_folder() else { return };
     let recorder = create(&folder).unwrap();
-    let log = recorder.log();
+    let mut log = recorder.log();
     (0..10).for_each(|id| log.message(message(id)));
     log.sample(sample(1));
     log.event(Event::new(Time::ZERO, EventKind::Note, "begun"));
@@ -290,7 +290,7 @@ fn a_full_disk_is_one_clear_error() {
 fn an_interactive_run_of_110_s_is_small() {
     let root = tempfile::tempdir().unwrap();
     let recorder = create(root.path()).unwrap();
-    let log = recorder.log();
+    let mut log = recorder.log();
     // Per tick of 100 ms: 2 messages, 30 packets, 12 samples and 4 link states.
     for tick in 0..1_100 {
         let now = Time::from_millis(tick * 100);

@@ -5,7 +5,7 @@ mod radio;
 
 use model::manifest::{Stack, Status, Timing};
 use model::record::{Event, EventKind, Message, Packet, Sample};
-use model::{Direction, Manifest, Name, Scenario, Seed, Side, Time};
+use model::{Direction, Manifest, Name, Scenario, Seed, Side, Time, World};
 use radio::Radio;
 use rand::RngExt;
 use serde_json::json;
@@ -366,17 +366,8 @@ fn cut_short(run: &mut RunFolder, at_us: u64) {
 fn manifest(b: &Behaviour, seed: Seed) -> Manifest {
     let kernel = b.transport.ends_with("tcp");
     Manifest {
-        format_version: model::record::FORMAT_VERSION,
-        walkabout_version: "0.1.0".into(),
         status: Status::Complete,
-        error: None,
         started_at: "2026-01-31T12:00:00Z".into(),
-        world: "emulated".into(),
-        transport: b.transport.into(),
-        policy: b.policy.into(),
-        seed,
-        repetition: 0,
-        scenario: scenario(),
         failure_onsets_us: vec![GONE_MS * 1_000],
         stack: Stack {
             name: if kernel { "linux" } else { "noq" }.into(),
@@ -384,11 +375,11 @@ fn manifest(b: &Behaviour, seed: Seed) -> Manifest {
             congestion: "cubic".into(),
             path_manager: if kernel { "userspace" } else { "none" }.into(),
             scheduler: "default".into(),
+            security: None,
         },
         kernel: "Linux 6.18.5 x86_64".into(),
         sysctls: BTreeMap::from([("net.mptcp.stale_loss_cnt".into(), "4".into())]),
         device: Some("tun".into()),
-        skipped: Vec::new(),
         timing: Some(Timing {
             packets: 9_812,
             lateness_p50_ns: 21_000,
@@ -398,6 +389,7 @@ fn manifest(b: &Behaviour, seed: Seed) -> Manifest {
             kept: true,
         }),
         peak_memory_bytes: Some(48_000_000),
+        ..Manifest::new(World::Emulated, &scenario(), b.transport, b.policy, seed)
     }
 }
 

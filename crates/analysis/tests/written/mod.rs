@@ -11,7 +11,7 @@ use model::record::{
 };
 use model::scenario::{Failure, FailureKind, Interactive, Link, Path, Phase, Queue, Traffic};
 use model::units::Span;
-use model::{Direction, Manifest, Name, PathKind, Scenario, Seed, Side, Time};
+use model::{Direction, Manifest, Name, PathKind, Scenario, Seed, Side, Time, World};
 use parquet::arrow::ArrowWriter;
 use std::fs::{self, File};
 use std::path::Path as FilePath;
@@ -230,45 +230,34 @@ fn path(name: &str, kind: PathKind) -> Path {
 
 pub fn manifest(transport: &str, policy: &str) -> Manifest {
     let texts = |texts: &[&str]| texts.iter().map(|&t| t.to_owned()).collect();
+    let scenario = Scenario {
+        name: "synthetic".into(),
+        summary: "what a test wrote".into(),
+        duration: Span::from_millis(20_000),
+        transports: texts(&["tcp", "mptcp", "quic", "mpquic"]),
+        policies: texts(&["single", "fullmesh", "backup"]),
+        congestion: None,
+        traffic: Traffic::Interactive(Interactive::default()),
+        paths: vec![
+            path("wifi", PathKind::Wifi),
+            path("cellular", PathKind::Cellular),
+        ],
+        failures: Vec::new(),
+    };
     Manifest {
-        format_version: model::record::FORMAT_VERSION,
-        walkabout_version: "0.1.0".into(),
         status: Status::Complete,
-        error: None,
         started_at: "2026-01-31T12:00:00.5Z".into(),
-        world: "emulated".into(),
-        transport: transport.into(),
-        policy: policy.into(),
-        seed: Seed(1),
-        repetition: 0,
-        scenario: Scenario {
-            name: "synthetic".into(),
-            summary: "what a test wrote".into(),
-            duration: Span::from_millis(20_000),
-            transports: texts(&["tcp", "mptcp", "quic", "mpquic"]),
-            policies: texts(&["single", "fullmesh", "backup"]),
-            congestion: None,
-            traffic: Traffic::Interactive(Interactive::default()),
-            paths: vec![
-                path("wifi", PathKind::Wifi),
-                path("cellular", PathKind::Cellular),
-            ],
-            failures: Vec::new(),
-        },
-        failure_onsets_us: Vec::new(),
         stack: Stack {
             name: "linux".into(),
             version: "6.18".into(),
             congestion: "cubic".into(),
             path_manager: "kernel".into(),
             scheduler: "default".into(),
+            security: None,
         },
         kernel: "Linux 6.18 x86_64".into(),
-        sysctls: Default::default(),
         device: Some("tun".into()),
-        skipped: Vec::new(),
-        timing: None,
-        peak_memory_bytes: None,
+        ..Manifest::new(World::Emulated, &scenario, transport, policy, Seed(1))
     }
 }
 

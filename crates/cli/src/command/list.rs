@@ -3,6 +3,7 @@
 use crate::failure::Failure;
 use clap::ValueEnum;
 use comfy_table::{Table, presets};
+use model::World;
 use serde_json::json;
 
 /// List what can be named in a scenario or on the command line.
@@ -86,7 +87,11 @@ fn entries(what: What) -> Result<Vec<(String, String)>, Failure> {
             .collect::<Result<_, Failure>>()?,
         What::Transports => measure::transport::list::TRANSPORTS
             .iter()
-            .map(|e| pair(e.name, e.summary))
+            .map(|e| {
+                let worlds = World::ALL.into_iter().filter(|world| e.runs_in(*world));
+                let worlds: Vec<&str> = worlds.map(World::name).collect();
+                pair(e.name, &format!("{} ({})", e.summary, worlds.join(", ")))
+            })
             .collect(),
     })
 }

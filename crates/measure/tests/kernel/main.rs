@@ -12,8 +12,8 @@ use policy::list::KernelManaged;
 use policy::{Action, PathState};
 use std::collections::BTreeSet;
 use traffic::Channels;
-use walkabout_measure::transport::Endpoint;
 use walkabout_measure::transport::kernel::{Client, PathManagement, Protocol};
+use walkabout_measure::transport::{Endpoint, SocketEndpoint};
 
 const WIFI: PathIndex = PathIndex(0);
 const CELL: PathIndex = PathIndex(1);

@@ -6,7 +6,7 @@ use model::manifest::{Stack, Status};
 use model::record::{LinkState, Message, Sample};
 use model::scenario::{Interactive, Link, Path as ScenarioPath, Queue, Traffic};
 use model::units::Span;
-use model::{Direction, Manifest, Name, PathIndex, PathKind, Scenario, Seed, Side, Time};
+use model::{Direction, Manifest, Name, PathIndex, PathKind, Scenario, Seed, Side, Time, World};
 use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
 use pcap_file::pcapng::{Block, PcapNgReader};
 use std::fs::File;
@@ -36,45 +36,34 @@ pub fn manifest(status: Status) -> Manifest {
         changes: Vec::new(),
         walk: None,
     };
+    let scenario = Scenario {
+        name: "recorded".into(),
+        summary: "what a test logged".into(),
+        duration: Span::from_millis(110_000),
+        transports: vec!["tcp".into()],
+        policies: vec!["single".into()],
+        congestion: None,
+        traffic: Traffic::Interactive(Interactive::default()),
+        paths: vec![
+            path("wifi", PathKind::Wifi),
+            path("cellular", PathKind::Cellular),
+        ],
+        failures: Vec::new(),
+    };
     Manifest {
-        format_version: model::record::FORMAT_VERSION,
-        walkabout_version: "0.1.0".into(),
         status,
-        error: None,
         started_at: "2026-01-31T12:00:00.5Z".into(),
-        world: "emulated".into(),
-        transport: "tcp".into(),
-        policy: "single".into(),
-        seed: Seed(1),
-        repetition: 0,
-        scenario: Scenario {
-            name: "recorded".into(),
-            summary: "what a test logged".into(),
-            duration: Span::from_millis(110_000),
-            transports: vec!["tcp".into()],
-            policies: vec!["single".into()],
-            congestion: None,
-            traffic: Traffic::Interactive(Interactive::default()),
-            paths: vec![
-                path("wifi", PathKind::Wifi),
-                path("cellular", PathKind::Cellular),
-            ],
-            failures: Vec::new(),
-        },
-        failure_onsets_us: Vec::new(),
         stack: Stack {
             name: "linux".into(),
             version: "6.18".into(),
             congestion: "cubic".into(),
             path_manager: "none".into(),
             scheduler: "none".into(),
+            security: None,
         },
         kernel: "Linux 6.18 x86_64".into(),
-        sysctls: Default::default(),
         device: Some("tun".into()),
-        skipped: Vec::new(),
-        timing: None,
-        peak_memory_bytes: None,
+        ..Manifest::new(World::Emulated, &scenario, "tcp", "single", Seed(1))
     }
 }
 

@@ -61,13 +61,6 @@ impl Study {
     pub fn run(self, json: bool) -> Result<(), Failure> {
         let experiment = Experiment::read(&self.study, &self.changes()?)?;
         let study = experiment.study();
-        if !experiment.plan.left_out.is_empty() && !json {
-            eprintln!(
-                "left out, as the {} world cannot do them: {}",
-                study.world.name(),
-                experiment.plan.left_out.join(", ")
-            );
-        }
         let jobs = self.side_by_side(study.world)?;
         if self.dry_run {
             return matrix::show(&experiment, jobs, json);
@@ -213,7 +206,15 @@ fn finish(
         written.print(out);
     }
     let Some(first) = failed.first() else {
-        return Ok(());
+        let left_out = &experiment.plan.left_out;
+        return match left_out.is_empty() {
+            true => Ok(()),
+            false => Err(Failure::impossible(format!(
+                "left out, as the {} world cannot do them: {}; the rest was run",
+                experiment.study().world.name(),
+                left_out.join(", ")
+            ))),
+        };
     };
     Err(Failure::failed(format!(
         "{} of {} runs failed; the first: {}; to repeat it: {}",

@@ -38,7 +38,8 @@ impl Crew {
 
     /// Carries out all runs; `interrupted` ends the ones under way and starts no more.
     ///
-    /// A run that missed its timing bound halves the number of runs side by side from then on.
+    /// A run that missed its timing bound halves the number of runs side by side; each time as
+    /// many in a row keep it as go side by side, there is one more again.
     pub fn run(
         &self,
         runs: &[RunSpec],
@@ -48,7 +49,7 @@ impl Crew {
         let (sender, receiver) = mpsc::channel();
         let mut active: Vec<(usize, Child)> = Vec::new();
         let mut waiting = 0..runs.len();
-        let (mut limit, mut told) = (self.jobs.max(1), false);
+        let (mut limit, mut kept_in_a_row, mut told) = (self.jobs.max(1), 0, false);
         let mut last_start: Option<Instant> = None;
         loop {
             let patience = START_GAP.saturating_sub(last_start.map_or(START_GAP, |t| t.elapsed()));
@@ -96,12 +97,16 @@ impl Crew {
             };
             let (_, mut child) = active.swap_remove(place);
             child.wait()?;
-            if result
-                .as_ref()
-                .is_ok_and(|timing| timing.is_some_and(|t| !t.kept))
-                && runs.len() > 1
-            {
-                limit = (limit / 2).max(1);
+            match &result {
+                Ok(Some(timing)) if !timing.kept => {
+                    limit = (limit / 2).max(1);
+                    kept_in_a_row = 0;
+                }
+                _ => kept_in_a_row += 1,
+            }
+            if kept_in_a_row >= limit && limit < self.jobs {
+                limit += 1;
+                kept_in_a_row = 0;
             }
             progress(Progress::Ended { run, result });
         }

@@ -120,6 +120,11 @@ impl EventLoop {
         self.client_end.stack()
     }
 
+    /// Packets that left a link, and turns of hosts, so far.
+    pub(super) fn events(&self) -> u64 {
+        self.events
+    }
+
     /// Runs to the end, whatever it is.
     pub(super) fn run(&mut self, sink: &mut dyn Sink) -> Result<(), SimulationError> {
         let result = self.run_hosts(sink);

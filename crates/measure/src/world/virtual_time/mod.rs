@@ -77,31 +77,50 @@ impl SimulationError {
 /// its status and error; what was recorded before is there all the same.
 pub fn simulate(spec: &RunSpec) -> (Manifest, Collected) {
     let mut collected = Collected::default();
-    let (manifest, _) = carry_out(spec, &mut collected);
-    (manifest, collected)
+    let outcome = carry_out(spec, &mut collected);
+    (outcome.manifest, collected)
 }
 
 /// Carries out the same run into the specification's folder.
 pub fn record(spec: &RunSpec) -> Result<Manifest, SimulationError> {
     let names: Vec<_> = spec.scenario.paths.iter().map(|p| p.name.clone()).collect();
     let mut folder = Folder::create(&spec.folder, &spec.manifest(), &names)?;
-    let (manifest, result) = carry_out(spec, &mut folder);
-    folder.finish(&manifest)?;
-    result.map(|()| manifest)
+    let outcome = carry_out(spec, &mut folder);
+    folder.finish(&outcome.manifest)?;
+    outcome.result.map(|()| outcome.manifest)
 }
 
-fn carry_out(spec: &RunSpec, sink: &mut dyn Sink) -> (Manifest, Result<(), SimulationError>) {
+/// What became of a run.
+#[derive(Debug)]
+pub struct Outcome {
+    /// With its final status.
+    pub manifest: Manifest,
+    /// Packets that left a link, and turns of hosts.
+    pub events: u64,
+    /// Why it ended early, if it did.
+    pub result: Result<(), SimulationError>,
+}
+
+/// Carries out the run; what it records goes to `sink`.
+pub fn carry_out(spec: &RunSpec, sink: &mut dyn Sink) -> Outcome {
     let mut manifest = spec.manifest();
+    let mut events = 0;
     let result = EventLoop::new(spec).and_then(|mut run| {
         manifest.stack = run.stack();
-        run.run(sink)
+        let result = run.run(sink);
+        events = run.events();
+        result
     });
     manifest.status = match &result {
         Ok(()) => Status::Complete,
         Err(_) => Status::Failed,
     };
     manifest.error = result.as_ref().err().map(ToString::to_string);
-    (manifest, result)
+    Outcome {
+        manifest,
+        events,
+        result,
+    }
 }
 
 /// What a panic said.
