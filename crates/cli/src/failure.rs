@@ -24,6 +24,10 @@ pub struct Failure {
     /// The parts of the message, where the mistake is in a file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<serde_json::Value>,
+    /// What was achieved all the same, printed under `--json` together with the error: one
+    /// document, whatever happens.
+    #[serde(skip)]
+    pub result: Option<serde_json::Value>,
 }
 
 impl Failure {
@@ -33,6 +37,7 @@ impl Failure {
             message: message.to_string(),
             exit_code: FAILED,
             at: None,
+            result: None,
         }
     }
 
@@ -55,11 +60,28 @@ impl Failure {
     /// Prints the failure: JSON on standard output under `--json`, else a line on standard error.
     pub fn report(&self, json: bool) -> ExitCode {
         if json {
-            println!("{}", serde_json::json!({ "error": self }));
+            let mut document = self.result.clone().unwrap_or(serde_json::json!({}));
+            document["error"] = serde_json::json!(self);
+            println!("{document:#}");
         } else {
             eprintln!("walkabout: {}", self.message);
         }
         ExitCode::from(self.exit_code)
+    }
+}
+
+/// Ends a command that has a result: prints it under `--json`, by itself or with the failure.
+pub fn conclude(
+    result: Option<serde_json::Value>,
+    failure: Option<Failure>,
+) -> Result<(), Failure> {
+    match (result, failure) {
+        (result, Some(failure)) => Err(Failure { result, ..failure }),
+        (Some(result), None) => {
+            println!("{result:#}");
+            Ok(())
+        }
+        (None, None) => Ok(()),
     }
 }
 

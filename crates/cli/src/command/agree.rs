@@ -5,7 +5,7 @@ use super::run::LATENESS_BOUND_NS;
 use super::run::carry_out::{carry_out, side_by_side};
 use super::run::input::{self, Input};
 use super::run::progress::expected;
-use crate::failure::Failure;
+use crate::failure::{Failure, conclude};
 use analysis::agreement::{Agreement, BOUND, Observation};
 use analysis::folder::RunFolder;
 use measure::world::plan::{Choice, Plan, RunSpec};
@@ -123,21 +123,23 @@ impl Agree {
         let text = serde_json::to_string_pretty(&agreement).map_err(Failure::failed)?;
         fs::write(&file, text + "\n")
             .map_err(|e| Failure::failed(format!("{}: cannot be written: {e}", file.display())))?;
-        if json {
-            println!("{:#}", json!({"folder": out, "agreement": agreement}));
-        } else {
+        if !json {
             print_text(&agreement);
             eprintln!("runs       {}", out.display());
             eprintln!("agreement  {}", file.display());
         }
-        match agreement.without_agreement() {
-            0 => Ok(()),
-            n => Err(Failure::failed(format!(
+        let disagreement = match agreement.without_agreement() {
+            0 => None,
+            n => Some(Failure::failed(format!(
                 "{n} of {} do not agree within a distance of {}",
                 agreement.arms.len(),
                 self.bound
             ))),
-        }
+        };
+        conclude(
+            json.then(|| json!({"folder": out, "agreement": agreement})),
+            disagreement,
+        )
     }
 
     fn jobs(&self, runs: &[RunSpec]) -> usize {

@@ -5,7 +5,7 @@ pub mod input;
 pub mod progress;
 
 use super::report;
-use crate::failure::Failure;
+use crate::failure::{Failure, conclude};
 use carry_out::{carry_out, side_by_side};
 use input::Input;
 use measure::emulator::DeviceKind;
@@ -68,6 +68,11 @@ impl Run {
         if let Some(device) = &self.device {
             let kinds = DeviceKind::ALL.map(DeviceKind::name);
             input::known("device", std::slice::from_ref(device), &kinds)?;
+            if self.world == World::Virtual {
+                return Err(Failure::usage(
+                    "the virtual world has no devices: leave --device out",
+                ));
+            }
         }
         let out = self.out.clone().unwrap_or_else(|| {
             let stamp = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ");
@@ -93,22 +98,21 @@ impl Run {
             return Err(Failure::impossible(excuse));
         }
         if self.dry_run {
-            dry_run(&runs, jobs, json)?;
-            return excuse.map_or(Ok(()), |excuse| Err(Failure::impossible(excuse)));
+            let shown = dry_run(&runs, jobs, json);
+            return conclude(shown, excuse.map(Failure::impossible));
         }
         input::claim(&out)?;
 
         let failures = carry_out(&runs, jobs, &out, json)?;
         let written = report::write(std::slice::from_ref(&out), None, json)?;
-        if json {
-            println!("{:#}", written.to_json(&out));
-        } else {
+        if !json {
             written.print(&out);
         }
-        match carry_out::list(&runs, &failures) {
-            Some(failure) => Err(failure),
-            None => excuse.map_or(Ok(()), |excuse| Err(Failure::impossible(excuse))),
-        }
+        let failed = carry_out::list(&runs, &failures);
+        conclude(
+            json.then(|| written.to_json(&out)),
+            failed.or_else(|| excuse.map(Failure::impossible)),
+        )
     }
 }
 
@@ -118,8 +122,8 @@ fn world(name: &str) -> Result<World, String> {
     World::find(name).ok_or_else(|| format!("there are {names}"))
 }
 
-/// Prints the matrix and the expected duration.
-fn dry_run(runs: &[RunSpec], jobs: usize, json: bool) -> Result<(), Failure> {
+/// Prints the matrix and the expected duration, or returns them for `--json`.
+fn dry_run(runs: &[RunSpec], jobs: usize, json: bool) -> Option<serde_json::Value> {
     let seconds = progress::expected(runs, jobs).as_secs_f64();
     if json {
         let rows: Vec<_> = runs
@@ -129,11 +133,7 @@ fn dry_run(runs: &[RunSpec], jobs: usize, json: bool) -> Result<(), Failure> {
                        "folder": r.folder})
             })
             .collect();
-        println!(
-            "{:#}",
-            json!({"runs": rows, "side_by_side": jobs, "expected_seconds": seconds})
-        );
-        return Ok(());
+        return Some(json!({"runs": rows, "side_by_side": jobs, "expected_seconds": seconds}));
     }
     for run in runs {
         let label = RunSpec::label(&run.transport, &run.policy);
@@ -143,5 +143,5 @@ fn dry_run(runs: &[RunSpec], jobs: usize, json: bool) -> Result<(), Failure> {
         "{} runs, at most {jobs} side by side, about {seconds:.0} s",
         runs.len()
     );
-    Ok(())
+    None
 }

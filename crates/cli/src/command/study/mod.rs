@@ -11,7 +11,7 @@ mod progress;
 pub mod results;
 
 use super::run::input;
-use crate::failure::Failure;
+use crate::failure::{Failure, conclude};
 use crate::interrupt;
 use analysis::study::Study as Results;
 use execute::Step;
@@ -196,31 +196,31 @@ fn finish(
     results.write(out).map_err(Failure::failed)?;
     let written = results::write(&results, out, None)?;
     let failed: Vec<_> = results.runs.iter().filter(|r| r.error.is_some()).collect();
+    let left_out = &experiment.plan.left_out;
+    let mut value = None;
     if json {
-        let mut value = written.to_json(out)?;
-        value["runs"] = json!(results.runs.len());
-        value["failed"] = json!(failed.len());
-        value["left_out"] = json!(experiment.plan.left_out);
-        println!("{value:#}");
+        let mut document = written.to_json(out)?;
+        document["runs"] = json!(results.runs.len());
+        document["failed"] = json!(failed.len());
+        document["left_out"] = json!(left_out);
+        value = Some(document);
     } else {
         written.print(out);
     }
-    let Some(first) = failed.first() else {
-        let left_out = &experiment.plan.left_out;
-        return match left_out.is_empty() {
-            true => Ok(()),
-            false => Err(Failure::impossible(format!(
-                "left out, as the {} world cannot do them: {}; the rest was run",
-                experiment.study().world.name(),
-                left_out.join(", ")
-            ))),
-        };
+    let failure = match failed.first() {
+        Some(first) => Some(Failure::failed(format!(
+            "{} of {} runs failed; the first: {}; to repeat it: {}",
+            failed.len(),
+            outcomes.len(),
+            first.error.as_deref().unwrap_or_default(),
+            first.reproduce
+        ))),
+        None if !left_out.is_empty() => Some(Failure::impossible(format!(
+            "left out, as the {} world cannot do them: {}; the rest was run",
+            experiment.study().world.name(),
+            left_out.join(", ")
+        ))),
+        None => None,
     };
-    Err(Failure::failed(format!(
-        "{} of {} runs failed; the first: {}; to repeat it: {}",
-        failed.len(),
-        outcomes.len(),
-        first.error.as_deref().unwrap_or_default(),
-        first.reproduce
-    )))
+    conclude(value, failure)
 }
