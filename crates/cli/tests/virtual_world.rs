@@ -72,8 +72,20 @@ fn the_same_seed_gives_the_same_files_to_the_byte() {
         let output = walkabout(
             &folder,
             &[
-                "run", "short.toml", "--world", "virtual", "--protocol", "quic", "--protocol",
-                "mpquic", "--seed", "7", "--jobs", jobs, "--out", out,
+                "run",
+                "short.toml",
+                "--world",
+                "virtual",
+                "--protocol",
+                "quic",
+                "--protocol",
+                "mpquic",
+                "--seed",
+                "7",
+                "--jobs",
+                jobs,
+                "--out",
+                out,
             ],
         );
         let stderr = String::from_utf8_lossy(&output.stderr);
@@ -109,8 +121,16 @@ fn the_same_seed_gives_the_same_files_to_the_byte() {
     let output = walkabout(
         &folder,
         &[
-            "run", "short.toml", "--world", "virtual", "--protocol", "quic", "--seed", "8",
-            "--out", "three",
+            "run",
+            "short.toml",
+            "--world",
+            "virtual",
+            "--protocol",
+            "quic",
+            "--seed",
+            "8",
+            "--out",
+            "three",
         ],
     );
     assert!(output.status.success());
@@ -131,14 +151,24 @@ fn what_it_cannot_do_is_said_in_a_line_and_the_rest_runs() {
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(127), "{stderr}");
     let last = stderr.lines().last().unwrap_or_default();
-    assert!(last.contains("left out tcp: the kernel's stacks"), "{stderr}");
+    assert!(
+        last.contains("left out tcp: the kernel's stacks"),
+        "{stderr}"
+    );
     assert!(folder.path().join("rest/quic/messages.parquet").is_file());
     assert!(folder.path().join("rest/report.html").is_file());
 
     let output = walkabout(
         &folder,
         &[
-            "--json", "run", "short.toml", "--world", "virtual", "--protocol", "tcp", "--out",
+            "--json",
+            "run",
+            "short.toml",
+            "--world",
+            "virtual",
+            "--protocol",
+            "tcp",
+            "--out",
             "none",
         ],
     );

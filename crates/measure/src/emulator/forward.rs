@@ -20,6 +20,8 @@ use std::time::Duration;
 
 /// How often each link's state is written down, besides at its changes.
 pub(crate) const STATE_PERIOD: Duration = Duration::from_millis(100);
+/// Why a packet that reached an interface which is not usable counts as dropped.
+pub(crate) const DEVICE_DOWN: &str = "device-down";
 /// Observations that are handed to the log at once.
 const OBSERVATIONS: usize = 256;
 /// Buffers that are kept for packets to come, 2 KiB each.
@@ -309,7 +311,7 @@ fn refusal(error: &io::Error) -> Option<&'static str> {
     match error.raw_os_error()? {
         libc::ENOBUFS | libc::EAGAIN | libc::ENOMEM => Some("device-full"),
         // TUN answers EIO, and a packet socket ENETDOWN or ENXIO.
-        libc::ENETDOWN | libc::EIO | libc::ENXIO | libc::ENODEV => Some("device-down"),
+        libc::ENETDOWN | libc::EIO | libc::ENXIO | libc::ENODEV => Some(DEVICE_DOWN),
         libc::EMSGSIZE | libc::EINVAL => Some("device-refused"),
         _ => None,
     }

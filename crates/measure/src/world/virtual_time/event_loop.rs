@@ -4,7 +4,7 @@
 //! client, then the server.
 
 use super::SimulationError;
-use crate::emulator::forward::STATE_PERIOD;
+use crate::emulator::forward::{self, STATE_PERIOD};
 use crate::emulator::ground;
 use crate::failure::{self, PathChange, Step};
 use crate::host::{Client, Server, Turn};
@@ -43,6 +43,8 @@ pub(super) struct EventLoop {
     server_due: Time,
     steps: std::vec::IntoIter<Step>,
     changes: Vec<PathChange>,
+    /// Whether the client's interface on each path is usable.
+    usable: Vec<bool>,
     /// When the state of the links is written down, besides at every period.
     state_changes: std::vec::IntoIter<Time>,
     next_states: Time,
@@ -109,6 +111,7 @@ impl EventLoop {
             server_due: Time::ZERO,
             steps: failure::steps(scenario, spec.seed)?.into_iter(),
             changes: Vec::new(),
+            usable: vec![true; scenario.paths.len()],
             state_changes: state_changes.into_iter(),
             next_states: Time::ZERO,
             events: 0,
@@ -202,7 +205,10 @@ impl EventLoop {
         while let Some(step) = self.steps.as_slice().first()
             && step.at <= self.now
         {
-            self.changes.extend(step.note(self.now, sink));
+            if let Some(change) = step.note(self.now, sink) {
+                self.usable[change.path.0] = change.up;
+                self.changes.push(change);
+            }
             self.steps.next();
         }
     }
@@ -259,11 +265,14 @@ impl EventLoop {
         sink: &mut dyn Sink,
     ) -> Option<PacketBuf> {
         let lane = &mut self.lanes[lane];
-        let observation = lane.observe(&exit, None);
+        // What is on its way to an interface that is gone meanwhile arrives at none.
+        let arrives = lane.direction == Direction::Up || self.usable[lane.path.0];
+        let refused = (!arrives).then_some(forward::DEVICE_DOWN);
+        let observation = lane.observe(&exit, refused);
         sink.packet(&lane.name, &observation);
         match exit {
-            Exit::Delivered { packet, .. } => Some(packet.payload),
-            Exit::Dropped { packet, .. } => {
+            Exit::Delivered { packet, .. } if arrives => Some(packet.payload),
+            Exit::Delivered { packet, .. } | Exit::Dropped { packet, .. } => {
                 self.spare.push(packet.payload);
                 None
             }
