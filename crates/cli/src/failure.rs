@@ -27,7 +27,7 @@ pub struct Failure {
     /// What was achieved all the same, printed under `--json` together with the error: one
     /// document, whatever happens.
     #[serde(skip)]
-    pub result: Option<serde_json::Value>,
+    pub result: Option<Box<serde_json::Value>>,
 }
 
 impl Failure {
@@ -60,7 +60,8 @@ impl Failure {
     /// Prints the failure: JSON on standard output under `--json`, else a line on standard error.
     pub fn report(&self, json: bool) -> ExitCode {
         if json {
-            let mut document = self.result.clone().unwrap_or(serde_json::json!({}));
+            let result = self.result.as_deref().cloned();
+            let mut document = result.unwrap_or(serde_json::json!({}));
             document["error"] = serde_json::json!(self);
             println!("{document:#}");
         } else {
@@ -76,7 +77,10 @@ pub fn conclude(
     failure: Option<Failure>,
 ) -> Result<(), Failure> {
     match (result, failure) {
-        (result, Some(failure)) => Err(Failure { result, ..failure }),
+        (result, Some(failure)) => Err(Failure {
+            result: result.map(Box::new),
+            ..failure
+        }),
         (Some(result), None) => {
             println!("{result:#}");
             Ok(())

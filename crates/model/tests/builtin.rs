@@ -69,6 +69,7 @@ fn the_table_of_scenarios() {
     blackhole-up    Wi-Fi loses only what the client sends: the server hears nothing, and decides alone
     bufferbloat     Wi-Fi's uplink slows down and its buffer fills: nothing is lost, but round trips take seconds
     carrier-loss    The Wi-Fi interface loses its carrier for ten seconds: who moves away, and who comes back
+    jitter          Delays that vary, some loss, and three silent seconds: what distributions look like
     link-down       The Wi-Fi interface goes down and its address with it: the client knows at once
     steady          Nothing happens: the baseline of delay and overhead on two good paths
     walk            Away from the Wi-Fi, onto cellular, and back: who stalls, for how long, and what it costs
