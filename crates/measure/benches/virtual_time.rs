@@ -4,11 +4,11 @@
 use model::scenario::{Document, builtin};
 use model::units::Span;
 use model::{Scenario, Seed, World};
-use nix::sys::resource::{UsageWho, getrusage};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
+use walkabout_measure::memory;
 use walkabout_measure::recording::Collected;
 use walkabout_measure::world::plan::RunSpec;
 use walkabout_measure::world::virtual_time::carry_out;
@@ -118,7 +118,7 @@ fn measure(name: &str, scenario: &Scenario, transport: &str, policy: &str) -> se
         "events_per_s": events as f64 / median,
         "packets": packets,
         "packets_per_s": packets as f64 / median,
-        "peak_memory_bytes": peak_memory(),
+        "peak_memory_bytes": memory::peak(),
     })
 }
 
@@ -126,10 +126,4 @@ fn measure(name: &str, scenario: &Scenario, transport: &str, policy: &str) -> se
 fn simulated(rows: &Collected) -> f64 {
     let entered = rows.packets.iter().map(|p| p.enqueued_ns);
     entered.max().unwrap_or(0) as f64 / 1e9
-}
-
-/// The process's highest resident memory so far.
-fn peak_memory() -> Option<i64> {
-    let usage = getrusage(UsageWho::RUSAGE_SELF).ok()?;
-    Some(usage.max_rss() * 1024)
 }

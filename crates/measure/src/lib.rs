@@ -6,6 +6,7 @@ pub mod emulator;
 pub mod failure;
 pub mod host;
 mod lane;
+pub mod memory;
 pub mod netlink;
 mod priority;
 pub mod recording;

@@ -8,6 +8,7 @@ use crate::emulator::{
     PathChangeReceiver, Settings, StopFlag, enter_user_namespace, path_changes, sysctl,
 };
 use crate::host::{Client, HostError, Live, Server};
+use crate::memory;
 use crate::recording::{Log, RecordError, Recorder};
 use crate::transport::list::{ClientSetup, ServerSetup};
 use crate::transport::{self, LocalPath, quic};
@@ -192,7 +193,7 @@ fn run(spec: &RunSpec, reports: &mut impl Write) -> Result<Timing, WorkError> {
     };
     let outcome = play(&cast, emulator, failures, reports);
 
-    manifest.peak_memory_bytes = peak_memory();
+    manifest.peak_memory_bytes = memory::peak();
     let outcome = outcome.map(|(timing, stack)| {
         manifest.status = Status::Complete;
         manifest.timing = Some(timing);
@@ -386,12 +387,6 @@ fn kernel() -> String {
     [name.sysname(), name.release(), name.machine()]
         .map(|part| part.to_string_lossy())
         .join(" ")
-}
-
-/// The process's highest resident memory so far.
-fn peak_memory() -> Option<u64> {
-    let usage = nix::sys::resource::getrusage(nix::sys::resource::UsageWho::RUSAGE_SELF).ok()?;
-    u64::try_from(usage.max_rss()).ok().map(|kib| kib * 1024)
 }
 
 /// When the parent is killed, so is the worker, and with it its namespaces.
