@@ -62,7 +62,7 @@ pub trait PacketEndpoint: Endpoint {
     fn receive(&mut self, now: Time, path: PathIndex, packet: &[u8]);
     /// The next IP packet to send, written into `packet`: its length and the path it takes.
     /// Call it after every other call until there is none.
-    fn transmit(&mut self, packet: &mut [u8]) -> Option<(usize, PathIndex)>;
+    fn transmit(&mut self, now: Time, packet: &mut [u8]) -> Option<(usize, PathIndex)>;
 }
 
 /// What either end of a connection needs to be set up in virtual time.

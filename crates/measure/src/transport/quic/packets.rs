@@ -21,6 +21,8 @@ use traffic::Channels;
 const IP_HEADER: usize = 20;
 /// RFC 768.
 const HEADERS: usize = IP_HEADER + 8;
+/// Room for one packet: noq's datagrams stay below the usual MTU.
+const ROOM: usize = 2_048;
 /// IANA protocol number of UDP.
 const UDP: u8 = 17;
 /// Linux's default.
@@ -34,7 +36,8 @@ pub struct Packets {
     server: SocketAddr,
     /// The client's sockets, in the paths' order, and whether the host has the address.
     paths: Vec<(SocketAddr, bool)>,
-    outbox: VecDeque<(PathIndex, Vec<u8>)>,
+    /// Path, length and room of each packet.
+    outbox: VecDeque<(PathIndex, usize, Vec<u8>)>,
     spare: Vec<Vec<u8>>,
     /// Whether it was noted that the host has no such address.
     refusal_noted: bool,
@@ -45,9 +48,7 @@ impl Packets {
     pub fn connect(setup: &PacketSetup<'_>, multipath: bool) -> Result<Packets, QuicError> {
         let config = config(setup, multipath)?;
         let core = Core::client(config, setup.server, setup.channels, Time::ZERO)?;
-        let mut client = Packets::new(core, setup);
-        client.drain(Time::ZERO);
-        Ok(client)
+        Ok(Packets::new(core, setup))
     }
 
     /// A server that accepts connections at its address.
@@ -71,10 +72,23 @@ impl Packets {
         }
     }
 
-    /// Takes every datagram the core has to send.
+    /// Takes every datagram the core has to send, for when more happens before the driver asks.
     fn drain(&mut self, now: Time) {
+        loop {
+            let mut packet = self.spare.pop().unwrap_or_else(|| vec![0; ROOM]);
+            let Some((length, path)) = self.next(now, &mut packet) else {
+                self.spare.push(packet);
+                return;
+            };
+            self.outbox.push_back((path, length, packet));
+        }
+    }
+
+    /// Writes the core's next datagram into `packet`, as an IP packet: its length and its path.
+    fn next(&mut self, now: Time, packet: &mut [u8]) -> Option<(usize, PathIndex)> {
         let is_client = self.core.is_client();
-        while let Some(transmit) = self.core.poll_transmit(now) {
+        loop {
+            let transmit = self.core.poll_transmit(now)?;
             let path = match (transmit.path, is_client) {
                 (Some(path), _) => path.0,
                 // Answers of the endpoint itself belong to no connection.
@@ -100,17 +114,12 @@ impl Packets {
                 true => (client, self.server),
                 false => (self.server, client),
             };
-            let mut packet = self.spare.pop().unwrap_or_default();
-            packet.clear();
-            write_headers(
-                &mut packet,
-                source,
-                destination,
-                transmit.ecn,
-                transmit.payload.len(),
-            );
-            packet.extend_from_slice(transmit.payload);
-            self.outbox.push_back((PathIndex(path), packet));
+            let payload = transmit.payload;
+            let (head, rest) = packet.split_at_mut(HEADERS);
+            let headers = headers(source, destination, transmit.ecn, payload.len());
+            head.copy_from_slice(&headers);
+            rest[..payload.len()].copy_from_slice(payload);
+            return Some((HEADERS + payload.len(), PathIndex(path)));
         }
     }
 }
@@ -148,13 +157,13 @@ impl PacketEndpoint for Packets {
             false => (self.server.ip(), client),
         };
         self.core.receive(now, local, remote, ecn, payload);
-        self.drain(now);
     }
 
-    fn transmit(&mut self, packet: &mut [u8]) -> Option<(usize, PathIndex)> {
-        let (path, bytes) = self.outbox.pop_front()?;
-        packet[..bytes.len()].copy_from_slice(&bytes);
-        let length = bytes.len();
+    fn transmit(&mut self, now: Time, packet: &mut [u8]) -> Option<(usize, PathIndex)> {
+        let Some((path, length, bytes)) = self.outbox.pop_front() else {
+            return self.next(now, packet);
+        };
+        packet[..length].copy_from_slice(&bytes[..length]);
         self.spare.push(bytes);
         Some((length, path))
     }
@@ -239,32 +248,30 @@ impl Endpoint for Packets {
     }
 }
 
-/// Appends the IPv4 and UDP headers of a datagram with `payload` bytes. The UDP checksum is
-/// left out, as RFC 768 allows.
-fn write_headers(
-    packet: &mut Vec<u8>,
+/// The IPv4 and UDP headers of a datagram with `payload` bytes. The UDP checksum is left out, as
+/// RFC 768 allows.
+fn headers(
     source: SocketAddr,
     destination: SocketAddr,
     ecn: Option<EcnCodepoint>,
     payload: usize,
-) {
-    let length = ((HEADERS + payload) as u16).to_be_bytes();
-    let mut header = [0; IP_HEADER];
-    header[0] = 0x45;
-    header[1] = ecn.map_or(0, |ecn| ecn as u8);
-    header[2..4].copy_from_slice(&length);
-    header[6] = 0x40; // don't fragment
-    header[8] = TTL;
-    header[9] = UDP;
-    header[12..16].copy_from_slice(&octets(source.ip()));
-    header[16..20].copy_from_slice(&octets(destination.ip()));
-    let checksum = checksum(&header).to_be_bytes();
-    header[10..12].copy_from_slice(&checksum);
-    packet.extend_from_slice(&header);
-    packet.extend_from_slice(&source.port().to_be_bytes());
-    packet.extend_from_slice(&destination.port().to_be_bytes());
-    packet.extend_from_slice(&((HEADERS - IP_HEADER + payload) as u16).to_be_bytes());
-    packet.extend_from_slice(&[0, 0]);
+) -> [u8; HEADERS] {
+    let mut headers = [0; HEADERS];
+    headers[0] = 0x45;
+    headers[1] = ecn.map_or(0, |ecn| ecn as u8);
+    headers[2..4].copy_from_slice(&((HEADERS + payload) as u16).to_be_bytes());
+    headers[6] = 0x40; // don't fragment
+    headers[8] = TTL;
+    headers[9] = UDP;
+    headers[12..16].copy_from_slice(&octets(source.ip()));
+    headers[16..20].copy_from_slice(&octets(destination.ip()));
+    let checksum = checksum(&headers[..IP_HEADER]).to_be_bytes();
+    headers[10..12].copy_from_slice(&checksum);
+    headers[20..22].copy_from_slice(&source.port().to_be_bytes());
+    headers[22..24].copy_from_slice(&destination.port().to_be_bytes());
+    let length = (HEADERS - IP_HEADER + payload) as u16;
+    headers[24..26].copy_from_slice(&length.to_be_bytes());
+    headers
 }
 
 fn octets(address: IpAddr) -> [u8; 4] {
@@ -275,7 +282,7 @@ fn octets(address: IpAddr) -> [u8; 4] {
 }
 
 /// The internet checksum (RFC 1071).
-fn checksum(header: &[u8; IP_HEADER]) -> u16 {
+fn checksum(header: &[u8]) -> u16 {
     let words = header.chunks_exact(2);
     let sum: u32 = words
         .map(|w| u32::from(u16::from_be_bytes([w[0], w[1]])))

@@ -287,7 +287,7 @@ impl EventLoop {
                 true => &mut self.client_end,
                 false => &mut self.server_end,
             };
-            let Some((length, path)) = end.transmit(&mut buffer.bytes[..]) else {
+            let Some((length, path)) = end.transmit(self.now, &mut buffer.bytes[..]) else {
                 self.spare.push(buffer);
                 return;
             };
