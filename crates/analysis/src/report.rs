@@ -16,7 +16,7 @@ pub use bundle::{ReportError, render, render_into, render_study};
 pub use columns::Grid;
 pub use results::{ResultColumn, ResultRow, Results};
 
-use crate::folder::RunFolder;
+use crate::folder::{RunFolder, settings};
 use crate::table;
 use model::record::Event;
 use model::{Direction, Name, PathKind, Side};
@@ -68,6 +68,7 @@ impl ReportData {
             }
         }
         let detail = columns::Detail::of(runs.len());
+        let settings = settings(runs);
         let scenarios = names.iter().map(|name| {
             let rows: Vec<&table::Row> =
                 table.rows.iter().filter(|r| r.scenario == *name).collect();
@@ -78,15 +79,16 @@ impl ReportData {
                 };
                 (rows.iter().position(is_row), manifest.repetition)
             };
-            let mut runs: Vec<&RunFolder> = runs
-                .iter()
-                .filter(|run| run.manifest.scenario.name == *name)
+            let of_setting = runs.iter().zip(&settings);
+            let mut runs: Vec<&RunFolder> = of_setting
+                .filter(|(_, setting)| setting == name)
+                .map(|(run, _)| run)
                 .collect();
             runs.sort_by_key(|run| place(run));
             // A row exists because a run does.
             let scenario = &runs[0].manifest.scenario;
             ScenarioReport {
-                name: scenario.name.clone(),
+                name: (*name).to_owned(),
                 summary: scenario.summary.clone(),
                 parameters: describe::parameters(&runs),
                 paths: scenario.paths.iter().map(describe::path).collect(),

@@ -22,6 +22,7 @@ struct Arguments {
 
 fn main() -> ExitCode {
     end_with_the_reader();
+    say_when_output_fails();
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => return usage(&error),
@@ -36,6 +37,22 @@ fn main() -> ExitCode {
 fn end_with_the_reader() {
     // SAFETY: no other thread runs yet, and the default action needs no handler.
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
+}
+
+/// Results that cannot be written (a full disk behind standard output) are a failure with a line, and
+/// no bug with a backtrace.
+fn say_when_output_fails() {
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        let words = panic.payload().downcast_ref::<String>();
+        match words.filter(|words| words.starts_with("failed printing to")) {
+            Some(words) => {
+                eprintln!("walkabout: {words}");
+                std::process::exit(failure::FAILED.into());
+            }
+            None => usual(panic),
+        }
+    }));
 }
 
 /// clap's message; as JSON when `--json` is among the arguments it could not parse.

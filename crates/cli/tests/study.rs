@@ -354,7 +354,7 @@ fn what_a_world_cannot_do_is_left_out() {
     fails(
         &output,
         127,
-        &["left out, as the virtual world cannot do them: tcp, mptcp; the rest was run"],
+        &["left out, as the virtual world cannot do them: tcp, mptcp; the rest runs"],
     );
     assert_eq!(stage.places("out").len(), 2);
 

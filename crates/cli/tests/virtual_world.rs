@@ -210,3 +210,70 @@ fn mistakes_are_named() {
         let _ = fs::remove_dir_all(folder.path().join("out"));
     }
 }
+
+#[test]
+fn settings_of_one_scenario_are_not_pooled() {
+    let folder = stage();
+    for (out, delay) in [("near", "30 ms"), ("far", "60 ms")] {
+        let set = format!("path.cellular.up.delay={delay}");
+        let output = walkabout(
+            &folder,
+            &[
+                "run",
+                "short.toml",
+                "--world",
+                "virtual",
+                "--protocol",
+                "mpquic",
+                "--policy",
+                "break-before-make",
+                "--set",
+                &set,
+                "--out",
+                &format!("both/{out}"),
+            ],
+        );
+        assert!(output.status.success());
+    }
+    let output = walkabout(&folder, &["--json", "report", "both"]);
+    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let rows = report["table"]["rows"].as_array().expect("rows");
+    let mut names: Vec<&str> = rows
+        .iter()
+        .filter_map(|row| row["scenario"].as_str())
+        .collect();
+    names.sort_unstable();
+    assert_eq!(
+        names,
+        [
+            "short (path.cellular.up.delay 30 ms)",
+            "short (path.cellular.up.delay 60 ms)"
+        ]
+    );
+
+    let output = walkabout(&folder, &["compare", "both", "both/near"]);
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{stderr}");
+    assert!(
+        stderr.contains("ran more than once under seed 1"),
+        "{stderr}"
+    );
+    let output = walkabout(&folder, &["compare", "both/far", "both/near"]);
+    assert!(
+        output.status.success(),
+        "one setting on each side is a fair question"
+    );
+}
+
+#[test]
+fn output_that_cannot_be_written_is_a_failure_and_no_bug() {
+    let full = fs::File::create("/dev/full").expect("Linux has it");
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_walkabout"))
+        .args(["list", "policies"])
+        .stdout(full)
+        .output()
+        .expect("it runs");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert!(stderr.contains("failed printing to stdout"), "{stderr}");
+}

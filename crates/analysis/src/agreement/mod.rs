@@ -189,10 +189,10 @@ impl Agreement {
         }
     }
 
-    /// Arms that differ, or of which nothing can be said.
-    pub fn without_agreement(&self) -> usize {
+    /// Arms with this verdict.
+    pub fn count(&self, verdict: Verdict) -> usize {
         let arms = self.arms.iter();
-        arms.filter(|arm| arm.verdict != Verdict::Agrees).count()
+        arms.filter(|arm| arm.verdict == verdict).count()
     }
 }
 

@@ -2,8 +2,10 @@
 
 mod find;
 mod rows;
+mod setting;
 
 pub use find::find;
+pub use setting::settings;
 
 use model::manifest::Status;
 use model::record::{

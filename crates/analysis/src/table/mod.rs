@@ -5,7 +5,7 @@ mod cell;
 
 pub use cell::{Cell, Part, Text};
 
-use crate::folder::RunFolder;
+use crate::folder::{RunFolder, settings};
 use crate::metric::list::METRICS;
 use crate::metric::{Unit, Value};
 use model::manifest::Status;
@@ -70,7 +70,7 @@ pub struct Column {
 /// The runs of one transport under one policy.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Row {
-    /// The scenario's name.
+    /// The scenario's name, and what tells its settings apart where there are several.
     pub scenario: String,
     /// The transport's name.
     pub transport: String,
@@ -88,13 +88,13 @@ impl Table {
     /// The table of `runs`.
     pub fn of(runs: &[RunFolder]) -> Table {
         let mut groups: Vec<(Key, Vec<&RunFolder>)> = Vec::new();
+        let settings = settings(runs);
         let mut scenarios: Vec<&str> = Vec::new();
-        for run in runs {
-            let scenario = run.manifest.scenario.name.as_str();
-            if !scenarios.contains(&scenario) {
+        for (run, scenario) in runs.iter().zip(&settings) {
+            if !scenarios.contains(&scenario.as_str()) {
                 scenarios.push(scenario);
             }
-            let key = Key::of(run, &scenarios);
+            let key = Key::of(run, scenario, &scenarios);
             match groups.iter_mut().find(|(other, _)| *other == key) {
                 Some((_, group)) => group.push(run),
                 None => groups.push((key, vec![run])),
@@ -110,7 +110,10 @@ impl Table {
         Table {
             schema: SCHEMA,
             columns: columns.collect(),
-            rows: groups.iter().map(|(_, runs)| Row::of(runs)).collect(),
+            rows: groups
+                .iter()
+                .map(|(key, runs)| Row::of(scenarios[key.scenario], runs))
+                .collect(),
         }
     }
 }
@@ -124,13 +127,13 @@ struct Key {
 }
 
 impl Key {
-    fn of(run: &RunFolder, scenarios: &[&str]) -> Key {
+    fn of(run: &RunFolder, scenario: &str, scenarios: &[&str]) -> Key {
         let manifest = &run.manifest;
         let place = |list: &[String], name: &str| {
             let place = list.iter().position(|other| other == name);
             (place.unwrap_or(list.len()), name.to_owned())
         };
-        let scenario = scenarios.iter().position(|s| *s == manifest.scenario.name);
+        let scenario = scenarios.iter().position(|s| *s == scenario);
         Key {
             scenario: scenario.unwrap_or(scenarios.len()),
             transport: place(&manifest.scenario.transports, &manifest.transport),
@@ -141,14 +144,14 @@ impl Key {
 
 impl Row {
     /// Of runs that share scenario, transport and policy; at least one.
-    fn of(runs: &[&RunFolder]) -> Row {
+    fn of(scenario: &str, runs: &[&RunFolder]) -> Row {
         let manifest = &runs[0].manifest;
         let cells = METRICS.iter().filter_map(|metric| {
             let values: Vec<Value> = runs.iter().filter_map(|run| (metric.of)(run)).collect();
             Some((metric.name, Cell::of(&values)?))
         });
         Row {
-            scenario: manifest.scenario.name.clone(),
+            scenario: scenario.to_owned(),
             transport: manifest.transport.clone(),
             policy: manifest.policy.clone(),
             runs: runs.len(),

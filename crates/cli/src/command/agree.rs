@@ -6,7 +6,7 @@ use super::run::carry_out::{carry_out, side_by_side};
 use super::run::input::{self, Input};
 use super::run::progress::expected;
 use crate::failure::{Failure, conclude};
-use analysis::agreement::{Agreement, BOUND, Observation};
+use analysis::agreement::{Agreement, BOUND, Observation, Verdict};
 use analysis::folder::RunFolder;
 use measure::world::plan::{Choice, Plan, RunSpec};
 use model::World;
@@ -107,7 +107,10 @@ impl Agree {
             match in_virtual.runs.is_empty() {
                 true => return Err(Failure::impossible(excuse)),
                 // Not asked for by name: they belong to the scenario, and only one world.
-                false if !json => eprintln!("walkabout: {excuse}"),
+                false if !json => eprintln!(
+                    "left out, as the virtual world does not have them: {}",
+                    in_virtual.left_out.join(", ")
+                ),
                 false => {}
             }
         }
@@ -128,14 +131,25 @@ impl Agree {
             eprintln!("runs       {}", out.display());
             eprintln!("agreement  {}", file.display());
         }
-        let disagreement = match agreement.without_agreement() {
-            0 => None,
-            n => Some(Failure::failed(format!(
-                "{n} of {} do not agree within a distance of {}",
-                agreement.arms.len(),
+        let of = agreement.arms.len();
+        let (differ, unknown) = (
+            agreement.count(Verdict::Differs),
+            agreement.count(Verdict::Unknown),
+        );
+        let mut words = Vec::new();
+        if differ > 0 {
+            words.push(format!(
+                "{differ} of {of} do not agree within a distance of {}",
                 self.bound
-            ))),
-        };
+            ));
+        }
+        if unknown > 0 {
+            words.push(format!(
+                "of {unknown} of {of} nothing can be said, as no emulated run kept its timing: \
+                 run fewer side by side with --jobs, or more with --repeat"
+            ));
+        }
+        let disagreement = (!words.is_empty()).then(|| Failure::failed(words.join("; ")));
         conclude(
             json.then(|| json!({"folder": out, "agreement": agreement})),
             disagreement,
@@ -154,7 +168,8 @@ impl Agree {
         match json {
             true => println!(
                 "{:#}",
-                json!({"runs": a.len() + b.len(), "expected_seconds": seconds.as_secs_f64()})
+                json!({"virtual_runs": a.len(), "emulated_runs": b.len(),
+                       "expected_seconds": seconds.as_secs_f64()})
             ),
             false => println!(
                 "{} runs in virtual time, {} emulated, about {:.0} s",

@@ -8,6 +8,7 @@ use analysis::metric::{Metric, Unit, list};
 use analysis::study::{self, ComparedRun, Study};
 use measure::world::plan::RunSpec;
 use serde_json::json;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Compare two sets of runs: B against A, arm by arm.
@@ -72,6 +73,7 @@ fn read(path: &Path, metric: &Metric, json: bool) -> Result<Vec<ComparedRun>, Fa
         let study = Study::open(path).map_err(Failure::failed)?;
         return Ok(study.compared(metric));
     }
+    report::no_unfinished_study(path)?;
     let found = folder::find(&[path]).map_err(Failure::failed)?;
     let mut runs = Vec::new();
     for folder in &found {
@@ -90,5 +92,25 @@ fn read(path: &Path, metric: &Metric, json: bool) -> Result<Vec<ComparedRun>, Fa
             Err(error) => return Err(Failure::failed(error)),
         }
     }
+    once(path, &runs)?;
     Ok(runs)
+}
+
+/// Fails when an arm ran twice under one seed: that is no repetition but another setting or world,
+/// and pooled they would pass for one.
+fn once(path: &Path, runs: &[ComparedRun]) -> Result<(), Failure> {
+    let mut seen = BTreeSet::new();
+    for run in runs {
+        if !seen.insert((&run.case, &run.arm, run.seed)) {
+            return Err(Failure::usage(format!(
+                "{}: {} {} ran more than once under seed {}, under other settings or in another \
+                 world; name folders of one setting, or a study's folder",
+                path.display(),
+                run.case,
+                run.arm,
+                run.seed
+            )));
+        }
+    }
+    Ok(())
 }

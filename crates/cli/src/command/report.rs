@@ -36,6 +36,15 @@ impl Report {
             }
             return Ok(());
         }
+        for folder in &self.folders {
+            no_unfinished_study(folder)?;
+            if results::is_study(folder) {
+                return Err(Failure::usage(format!(
+                    "{} is a study: its report is drawn by itself, without other folders",
+                    folder.display()
+                )));
+            }
+        }
         let written = write(&self.folders, self.out.as_deref(), json)?;
         if json {
             println!("{:#}", written.to_json(&self.folders[0]));
@@ -43,6 +52,18 @@ impl Report {
             written.print(&self.folders[0]);
         }
         Ok(())
+    }
+}
+
+/// Fails when `folder` holds a study that was not finished.
+pub fn no_unfinished_study(folder: &Path) -> Result<(), Failure> {
+    match folder.join("journal.jsonl").is_file() && !results::is_study(folder) {
+        true => Err(Failure::usage(format!(
+            "{} holds a study that is not finished; go on with `walkabout study STUDY --out {}`",
+            folder.display(),
+            folder.display()
+        ))),
+        false => Ok(()),
     }
 }
 

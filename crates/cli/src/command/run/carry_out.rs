@@ -21,6 +21,22 @@ pub fn side_by_side(world: World, asked: Option<u16>, traffic: &Traffic) -> usiz
     }
 }
 
+/// Fails when a run could not even be set up, before anything runs: in virtual time that costs
+/// nothing, and in real time a run says so itself.
+pub fn check(runs: &[RunSpec]) -> Result<(), Failure> {
+    for run in runs.iter().filter(|run| run.world == World::Virtual) {
+        virtual_time::check(run).map_err(|error| {
+            let label = RunSpec::label(&run.transport, &run.policy);
+            let words = format!("{} over {label}: {error}", run.scenario.name);
+            match error.is_impossible() {
+                true => Failure::impossible(words),
+                false => Failure::usage(words),
+            }
+        })?;
+    }
+    Ok(())
+}
+
 /// Carries out the runs, which are all of one world, and returns those that failed.
 ///
 /// # Errors

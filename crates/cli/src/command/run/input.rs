@@ -30,7 +30,14 @@ impl Input {
             }
         };
         let settings = settings(set)?;
-        let document = Document::parse_with(&text, &source, &settings).map_err(mistake)?;
+        let document = Document::parse_with(&text, &source, &settings).map_err(|error| {
+            let mut failure = mistake(error);
+            if text.lines().any(|line| line.starts_with("scenarios")) {
+                let hint = format!("; this looks like a study: `walkabout study {given}`");
+                failure.message.push_str(&hint);
+            }
+            failure
+        })?;
         document
             .check_names(&transports(), &policies())
             .map_err(mistake)?;

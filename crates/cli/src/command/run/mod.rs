@@ -97,6 +97,7 @@ impl Run {
         {
             return Err(Failure::impossible(excuse));
         }
+        carry_out::check(&runs)?;
         if self.dry_run {
             let shown = dry_run(&runs, jobs, json);
             return conclude(shown, excuse.map(Failure::impossible));

@@ -1,6 +1,7 @@
 //! The study as it is to be carried out: its plan, and what each run needs.
 
 use crate::command::run::LATENESS_BOUND_NS;
+use crate::command::run::carry_out;
 use crate::command::run::input::{self, mistake};
 use crate::failure::Failure;
 use analysis::metric::Unit;
@@ -12,7 +13,7 @@ use model::scenario::builtin as scenarios;
 use model::study::{Document, Plan, PlanError, ScenarioText, Stack, Study, builtin};
 use model::{Seed, World};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -53,7 +54,14 @@ impl Experiment {
             ),
         };
         let folder = Path::new(given).parent().unwrap_or(Path::new(""));
-        let mut document = Document::parse(&text, &source).map_err(mistake)?;
+        let mut document = Document::parse(&text, &source).map_err(|error| {
+            let mut failure = mistake(error);
+            if text.lines().any(|line| line.starts_with("[[path]]")) {
+                let hint = format!("; this looks like a scenario: `walkabout run {given}`");
+                failure.message.push_str(&hint);
+            }
+            failure
+        })?;
         let study = document.study_mut();
         let Changes {
             seeds,
@@ -158,6 +166,18 @@ impl Experiment {
             command.push_str(&format!(" --set {}", quoted(&set)));
         }
         format!("{command} --seed {}", run.seed)
+    }
+
+    /// Fails when a run of some case and arm could not even be set up: that would fail under
+    /// every seed.
+    pub fn check(&self) -> Result<(), Failure> {
+        let mut seen = BTreeSet::new();
+        let runs = self.plan.runs.iter().enumerate();
+        let firsts = runs.filter(|(_, run)| seen.insert((run.case, run.arm)));
+        let specs: Vec<_> = firsts
+            .map(|(place, _)| self.spec(place, Path::new("")))
+            .collect();
+        carry_out::check(&specs)
     }
 
     /// The run at `place` and what came of it, as a row of the study's table.

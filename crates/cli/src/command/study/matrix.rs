@@ -3,11 +3,10 @@
 use super::experiment::Experiment;
 use super::panic;
 use super::progress::duration;
-use crate::failure::Failure;
 use measure::world::virtual_time;
 use model::World;
 use model::manifest::Status;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -23,8 +22,8 @@ struct Expected {
     from: String,
 }
 
-/// Prints the matrix and the expected duration.
-pub fn show(experiment: &Experiment, jobs: usize, json: bool) -> Result<(), Failure> {
+/// Prints the matrix and the expected duration, or returns them for `--json`.
+pub fn show(experiment: &Experiment, jobs: usize, json: bool) -> Option<Value> {
     let plan = &experiment.plan;
     let study = experiment.study();
     let expected = match study.world {
@@ -52,8 +51,7 @@ pub fn show(experiment: &Experiment, jobs: usize, json: bool) -> Result<(), Fail
             "expected_seconds": expected.seconds,
             "expected_from": expected.from,
         });
-        println!("{value:#}");
-        return Ok(());
+        return Some(value);
     }
     println!("{}: {}", study.name, study.summary);
     for (i, case) in plan.cases.iter().enumerate() {
@@ -89,7 +87,7 @@ pub fn show(experiment: &Experiment, jobs: usize, json: bool) -> Result<(), Fail
         study.world.name(),
         expected.from
     );
-    Ok(())
+    None
 }
 
 /// In real time a run takes its duration.

@@ -62,8 +62,10 @@ impl Study {
         let experiment = Experiment::read(&self.study, &self.changes()?)?;
         let study = experiment.study();
         let jobs = self.side_by_side(study.world)?;
+        experiment.check()?;
         if self.dry_run {
-            return matrix::show(&experiment, jobs, json);
+            let shown = matrix::show(&experiment, jobs, json);
+            return conclude(shown, left_out(&experiment));
         }
         let out = self.out.clone().unwrap_or_else(|| {
             let stamp = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ");
@@ -196,13 +198,12 @@ fn finish(
     results.write(out).map_err(Failure::failed)?;
     let written = results::write(&results, out, None)?;
     let failed: Vec<_> = results.runs.iter().filter(|r| r.error.is_some()).collect();
-    let left_out = &experiment.plan.left_out;
     let mut value = None;
     if json {
         let mut document = written.to_json(out)?;
         document["runs"] = json!(results.runs.len());
         document["failed"] = json!(failed.len());
-        document["left_out"] = json!(left_out);
+        document["left_out"] = json!(experiment.plan.left_out);
         value = Some(document);
     } else {
         written.print(out);
@@ -215,12 +216,19 @@ fn finish(
             first.error.as_deref().unwrap_or_default(),
             first.reproduce
         ))),
-        None if !left_out.is_empty() => Some(Failure::impossible(format!(
-            "left out, as the {} world cannot do them: {}; the rest was run",
-            experiment.study().world.name(),
-            left_out.join(", ")
-        ))),
-        None => None,
+        None => left_out(experiment),
     };
     conclude(value, failure)
+}
+
+/// What the world could not do, in one line; `None` when it could do all.
+fn left_out(experiment: &Experiment) -> Option<Failure> {
+    let left_out = &experiment.plan.left_out;
+    (!left_out.is_empty()).then(|| {
+        Failure::impossible(format!(
+            "left out, as the {} world cannot do them: {}; the rest runs",
+            experiment.study().world.name(),
+            left_out.join(", ")
+        ))
+    })
 }

@@ -90,6 +90,14 @@ pub fn record(spec: &RunSpec) -> Result<Manifest, SimulationError> {
     outcome.result.map(|()| outcome.manifest)
 }
 
+/// Whether the run can be set up: everything but carrying it out.
+///
+/// # Errors
+/// What [`record`] would fail with before its first packet.
+pub fn check(spec: &RunSpec) -> Result<(), SimulationError> {
+    EventLoop::new(spec).map(|_| ())
+}
+
 /// What became of a run.
 #[derive(Debug)]
 pub struct Outcome {
