@@ -67,7 +67,7 @@ fn the_built_in_ones_are_valid_and_called_like_their_files() {
         assert_eq!(plan.arms.len(), 5);
         assert_eq!(plan.arms[plan.baseline].label, "quic");
         assert!(plan.left_out.is_empty());
-        let runs = if name == "handover" { 2_500 } else { 1_000 };
+        let runs = if name == "handover" { 3_500 } else { 1_000 };
         assert_eq!(plan.runs.len(), runs);
     }
     assert_eq!(find("no-such-study"), None);
