@@ -6,7 +6,12 @@ use model::record::LinkState;
 use model::{Direction, Name, PathIndex, Time};
 use network::link::{Exit, Link, Packet};
 use std::collections::VecDeque;
+use std::time::Duration;
 
+/// How often each link's state is written down, besides at its changes.
+pub(crate) const STATE_PERIOD: Duration = Duration::from_millis(100);
+/// Why a packet that reached an interface which is not usable counts as dropped.
+pub(crate) const DEVICE_DOWN: &str = "device-down";
 /// Room for one packet: the MTU and some to spare.
 pub(crate) const ROOM: usize = 2_048;
 

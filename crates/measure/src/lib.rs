@@ -1,5 +1,6 @@
 //! The live part: transports, the emulator, recording, and the worlds that join them.
 
+pub mod addresses;
 pub mod clock;
 pub mod doctor;
 pub mod emulator;

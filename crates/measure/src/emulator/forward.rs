@@ -7,7 +7,7 @@ use super::lateness::Histogram;
 use super::stop::StopFlag;
 use super::wait::Wait;
 use crate::clock::Clock;
-use crate::lane::{Lane, PacketBuf};
+use crate::lane::{DEVICE_DOWN, Lane, PacketBuf, STATE_PERIOD};
 use crate::recording::{Log, PacketObservation, Sink};
 use model::manifest::Timing;
 use model::record::{Event, EventKind};
@@ -18,10 +18,6 @@ use std::io;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-/// How often each link's state is written down, besides at its changes.
-pub(crate) const STATE_PERIOD: Duration = Duration::from_millis(100);
-/// Why a packet that reached an interface which is not usable counts as dropped.
-pub(crate) const DEVICE_DOWN: &str = "device-down";
 /// Observations that are handed to the log at once.
 const OBSERVATIONS: usize = 256;
 /// Buffers that are kept for packets to come, 2 KiB each.

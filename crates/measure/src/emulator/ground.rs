@@ -4,6 +4,7 @@ use super::attachment::{Attachment, Carrier};
 use super::device::{self, Device, DeviceKind, MTU, PacketSocket, Tun};
 use super::namespace::{NamespaceError, NetNs};
 use super::sysctl;
+use crate::addresses::{self, MAX_PATHS};
 use crate::netlink::route::{MAIN_TABLE, Route, RouteError, Routing};
 use crate::transport::LocalPath;
 use model::{Name, PathKind};
@@ -11,15 +12,6 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr};
 use std::os::fd::AsFd;
 
-/// The server's address.
-pub const SERVER_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 1);
-
-/// The client's address on the path with this index.
-pub fn client_address(path: usize) -> Ipv4Addr {
-    Ipv4Addr::new(10, 77, path as u8 + 1, 2)
-}
-/// More paths than this would run out of the address plan's third octet.
-pub const MAX_PATHS: usize = 254;
 /// Packets that wait in a TUN device for the emulator to read them: a burst of a whole
 /// congestion window should fit (the kernel's own default is 500).
 const TUN_QUEUE: u32 = 4_096;
@@ -127,7 +119,7 @@ impl Ground {
                 interface,
             };
             let (device, index, carrier) = ends.open(kind, &client)?;
-            let address = client_address(path);
+            let address = addresses::client(path);
             let attachment = Attachment::new(path, index, address.into(), carrier);
             client.run(|| attachment.attach(&mut Routing::open()?))??;
             attachments.push(attachment);
@@ -147,12 +139,12 @@ impl Ground {
         let (device, index, _) = ends.open(kind, &server)?;
         server.run(|| {
             let mut routing = Routing::open()?;
-            routing.add_address(index, SERVER_ADDRESS.into(), 32)?;
+            routing.add_address(index, addresses::SERVER.into(), 32)?;
             routing.set_up(index, true)?;
             routing.add_route(&Route {
                 destination: None,
                 interface: Some(index),
-                source: Some(SERVER_ADDRESS.into()),
+                source: Some(addresses::SERVER.into()),
                 table: MAIN_TABLE,
                 metric: 100,
             })
@@ -163,7 +155,7 @@ impl Ground {
             emulator,
             local_paths,
             attachments,
-            server_address: SERVER_ADDRESS.into(),
+            server_address: addresses::SERVER.into(),
             kind,
             devices: Some(Devices {
                 clients,

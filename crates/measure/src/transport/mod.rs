@@ -1,5 +1,25 @@
 //! Transports: kernel TCP and MPTCP, QUIC and multipath QUIC, behind one interface.
 
+/// An end's channels are those of one of its fields.
+macro_rules! channels_are_of {
+    ($end:ty, $field:ident) => {
+        impl traffic::Channels for $end {
+            fn write(&mut self, channel: usize, data: &[u8]) {
+                self.$field.write(channel, data);
+            }
+            fn queued(&self, channel: usize) -> usize {
+                self.$field.queued(channel)
+            }
+            fn read(&mut self, channel: usize, buffer: &mut [u8]) -> usize {
+                self.$field.read(channel, buffer)
+            }
+            fn is_open(&self, channel: usize) -> bool {
+                self.$field.is_open(channel)
+            }
+        }
+    };
+}
+
 pub mod kernel;
 pub mod list;
 pub mod quic;

@@ -4,6 +4,3 @@ pub mod emulated;
 pub mod plan;
 pub mod progress;
 pub mod virtual_time;
-
-/// The port servers listen on.
-const PORT: u16 = 443;

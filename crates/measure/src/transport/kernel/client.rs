@@ -12,7 +12,6 @@ use policy::{Action, ConnectionView};
 use std::io;
 use std::os::fd::RawFd;
 use std::time::Duration;
-use traffic::Channels;
 
 /// How often a subflow that is opening is looked at: nothing tells when the fourth
 /// acknowledgement makes it usable. Well below any round-trip time that matters here.
@@ -145,27 +144,7 @@ fn option(option: &'static str) -> impl Fn(io::Error) -> SetupError {
     move |source| SetupError::Option { option, source }
 }
 
-impl Channels for Client {
-    fn write(&mut self, channel: usize, data: &[u8]) {
-        if let Some(channel) = self.connections.channels.get_mut(channel) {
-            channel.write(data);
-        }
-    }
-
-    fn queued(&self, channel: usize) -> usize {
-        let channel = self.connections.channels.get(channel);
-        channel.map_or(0, Channel::queued)
-    }
-
-    fn read(&mut self, channel: usize, buffer: &mut [u8]) -> usize {
-        self.connections.read(channel, buffer)
-    }
-
-    fn is_open(&self, channel: usize) -> bool {
-        let channel = self.connections.channels.get(channel);
-        channel.is_some_and(|c| c.phase != Phase::Closed)
-    }
-}
+channels_are_of!(Client, connections);
 
 impl SocketEndpoint for Client {
     fn wait_for(&self, fds: &mut Vec<(RawFd, bool)>) {

@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::RawFd;
+use traffic::Channels;
 
 /// How a path is recognised, and what it is called.
 #[derive(Clone, Debug)]
@@ -115,21 +116,6 @@ impl Connections {
         for index in 0..self.channels.len() {
             if let Err(error) = self.channels[index].send() {
                 self.end(now, index, &error);
-            }
-        }
-    }
-
-    /// Reads from a channel.
-    pub fn read(&mut self, channel: usize, buffer: &mut [u8]) -> usize {
-        let Some(open) = self.channels.get_mut(channel) else {
-            return 0;
-        };
-        match open.read(buffer) {
-            Ok(count) => count,
-            Err(error) => {
-                let now = self.clock.now();
-                self.end(now, channel, &error);
-                0
             }
         }
     }
@@ -344,6 +330,37 @@ impl Connections {
             .iter_mut()
             .filter(open)
             .for_each(Channel::say_goodbye);
+    }
+}
+
+impl Channels for Connections {
+    fn write(&mut self, channel: usize, data: &[u8]) {
+        if let Some(channel) = self.channels.get_mut(channel) {
+            channel.write(data);
+        }
+    }
+
+    fn queued(&self, channel: usize) -> usize {
+        self.channels.get(channel).map_or(0, Channel::queued)
+    }
+
+    fn read(&mut self, channel: usize, buffer: &mut [u8]) -> usize {
+        let Some(open) = self.channels.get_mut(channel) else {
+            return 0;
+        };
+        match open.read(buffer) {
+            Ok(count) => count,
+            Err(error) => {
+                let now = self.clock.now();
+                self.end(now, channel, &error);
+                0
+            }
+        }
+    }
+
+    fn is_open(&self, channel: usize) -> bool {
+        let channel = self.channels.get(channel);
+        channel.is_some_and(|c| c.phase != Phase::Closed)
     }
 }
 

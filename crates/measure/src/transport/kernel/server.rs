@@ -14,7 +14,6 @@ use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsRawFd, RawFd};
-use traffic::Channels;
 
 /// A server over the kernel's TCP or MPTCP.
 pub struct Server {
@@ -120,27 +119,7 @@ fn prepare_namespace() -> Result<(), SetupError> {
     }
 }
 
-impl Channels for Server {
-    fn write(&mut self, channel: usize, data: &[u8]) {
-        if let Some(channel) = self.connections.channels.get_mut(channel) {
-            channel.write(data);
-        }
-    }
-
-    fn queued(&self, channel: usize) -> usize {
-        let channel = self.connections.channels.get(channel);
-        channel.map_or(0, Channel::queued)
-    }
-
-    fn read(&mut self, channel: usize, buffer: &mut [u8]) -> usize {
-        self.connections.read(channel, buffer)
-    }
-
-    fn is_open(&self, channel: usize) -> bool {
-        let channel = self.connections.channels.get(channel);
-        channel.is_some_and(|c| c.phase != Phase::Closed)
-    }
-}
+channels_are_of!(Server, connections);
 
 impl SocketEndpoint for Server {
     fn wait_for(&self, fds: &mut Vec<(RawFd, bool)>) {

@@ -15,7 +15,6 @@ use std::collections::VecDeque;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Instant;
-use traffic::Channels;
 
 /// RFC 791, section 3.1: an IPv4 header without options.
 const IP_HEADER: usize = 20;
@@ -169,20 +168,7 @@ impl PacketEndpoint for Packets {
     }
 }
 
-impl Channels for Packets {
-    fn write(&mut self, channel: usize, data: &[u8]) {
-        self.core.write(channel, data);
-    }
-    fn queued(&self, channel: usize) -> usize {
-        self.core.queued(channel)
-    }
-    fn read(&mut self, channel: usize, buffer: &mut [u8]) -> usize {
-        self.core.read(channel, buffer)
-    }
-    fn is_open(&self, channel: usize) -> bool {
-        self.core.is_open(channel)
-    }
-}
+channels_are_of!(Packets, core);
 
 impl Endpoint for Packets {
     fn poll_at(&self) -> Option<Time> {

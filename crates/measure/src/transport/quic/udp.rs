@@ -19,7 +19,6 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::RawFd;
 use std::time::Duration;
-use traffic::Channels;
 
 /// Datagrams taken from one socket before the others and the timers get their turn.
 const RECEIVE_BATCH: usize = 64;
@@ -241,20 +240,7 @@ impl PathSocket {
     }
 }
 
-impl Channels for Udp {
-    fn write(&mut self, channel: usize, data: &[u8]) {
-        self.core.write(channel, data);
-    }
-    fn queued(&self, channel: usize) -> usize {
-        self.core.queued(channel)
-    }
-    fn read(&mut self, channel: usize, buffer: &mut [u8]) -> usize {
-        self.core.read(channel, buffer)
-    }
-    fn is_open(&self, channel: usize) -> bool {
-        self.core.is_open(channel)
-    }
-}
+channels_are_of!(Udp, core);
 
 impl SocketEndpoint for Udp {
     fn wait_for(&self, fds: &mut Vec<(RawFd, bool)>) {

@@ -2,6 +2,7 @@
 
 use super::termination::{raise_on_termination, was_terminated};
 use crate::Clock;
+use crate::addresses::PORT;
 use crate::emulator::failure::FailureError;
 use crate::emulator::{
     DeviceKind, Emulator, EmulatorError, FailureDriver, Ground, GroundError, NamespaceError, NetNs,
@@ -12,7 +13,6 @@ use crate::memory;
 use crate::recording::{Log, RecordError, Recorder};
 use crate::transport::list::{ClientSetup, ServerSetup};
 use crate::transport::{self, LocalPath, quic};
-use crate::world::PORT;
 use crate::world::plan::{RunSpec, SpecError};
 use model::manifest::{Stack, Status, Timing};
 use model::{Manifest, Name, Time};

@@ -3,6 +3,7 @@
 use super::record;
 use crate::world::plan::RunSpec;
 use crate::world::progress::{Failed, Progress};
+use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
@@ -50,8 +51,16 @@ fn carry_out(spec: &RunSpec) -> Result<Option<model::manifest::Timing>, Failed> 
         Ok(Ok(_)) => Ok(None),
         Ok(Err(error)) => Err(failed(error.to_string(), error.is_impossible())),
         Err(panic) => {
-            let error = format!("a bug: {}", super::words_of(&*panic));
+            let error = format!("a bug: {}", words_of(&*panic));
             Err(failed(error, false))
         }
     }
+}
+
+/// What a panic said.
+fn words_of(panic: &(dyn Any + Send)) -> &str {
+    let string = panic.downcast_ref::<String>().map(String::as_str);
+    string
+        .or_else(|| panic.downcast_ref::<&str>().copied())
+        .unwrap_or("a panic without words")
 }

@@ -4,14 +4,12 @@
 //! client, then the server.
 
 use super::SimulationError;
-use crate::emulator::forward::{self, STATE_PERIOD};
-use crate::emulator::ground;
+use crate::addresses;
 use crate::failure::{self, PathChange, Step};
 use crate::host::{Client, Server, Turn};
-use crate::lane::{Lane, PacketBuf};
+use crate::lane::{DEVICE_DOWN, Lane, PacketBuf, STATE_PERIOD};
 use crate::recording::Sink;
 use crate::transport::{LocalPath, PacketEndpoint, PacketSetup};
-use crate::world::PORT;
 use crate::world::plan::RunSpec;
 use model::manifest::Stack;
 use model::{Direction, PathIndex, Time};
@@ -61,6 +59,9 @@ impl EventLoop {
             .packets
             .ok_or_else(|| SimulationError::Impossible(spec.transport.clone()))?;
         let traces = spec.traces()?;
+        if scenario.paths.len() > addresses::MAX_PATHS {
+            return Err(SimulationError::TooManyPaths(scenario.paths.len()));
+        }
         let mut lanes = Vec::new();
         for (index, path) in scenario.paths.iter().enumerate() {
             let index = PathIndex(index);
@@ -80,13 +81,13 @@ impl EventLoop {
             .map(|(index, path)| LocalPath {
                 name: path.name.clone(),
                 kind: path.kind,
-                address: ground::client_address(index).into(),
+                address: addresses::client(index).into(),
                 interface: 0,
             })
             .collect();
         let setup = PacketSetup {
             seed: spec.seed,
-            server: SocketAddr::new(ground::SERVER_ADDRESS.into(), PORT),
+            server: SocketAddr::new(addresses::SERVER.into(), addresses::PORT),
             paths: &paths,
             channels: scenario.traffic.channels(),
             congestion: scenario.congestion.as_deref(),
@@ -267,7 +268,7 @@ impl EventLoop {
         let lane = &mut self.lanes[lane];
         // What is on its way to an interface that is gone meanwhile arrives at none.
         let arrives = lane.direction == Direction::Up || self.usable[lane.path.0];
-        let refused = (!arrives).then_some(forward::DEVICE_DOWN);
+        let refused = (!arrives).then_some(DEVICE_DOWN);
         let observation = lane.observe(&exit, refused);
         sink.packet(&lane.name, &observation);
         match exit {

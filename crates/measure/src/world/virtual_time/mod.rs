@@ -9,6 +9,7 @@ mod event_loop;
 
 pub use crew::Crew;
 
+use crate::addresses::MAX_PATHS;
 use crate::failure::NoSuchPath;
 use crate::host::HostError;
 use crate::recording::{Collected, Folder, RecordError, Sink};
@@ -31,6 +32,9 @@ pub enum SimulationError {
         "{0} is the kernel's, which knows no time but the real one: run it with --world emulated"
     )]
     Impossible(String),
+    /// More paths than there are addresses for.
+    #[error("{0} paths are too many: there is room for {MAX_PATHS}")]
+    TooManyPaths(usize),
     /// The links could not be built.
     #[error(transparent)]
     Topology(#[from] TopologyError),
@@ -129,12 +133,4 @@ pub fn carry_out(spec: &RunSpec, sink: &mut dyn Sink) -> Outcome {
         events,
         result,
     }
-}
-
-/// What a panic said.
-pub fn words_of(panic: &(dyn std::any::Any + Send)) -> &str {
-    let string = panic.downcast_ref::<String>().map(String::as_str);
-    string
-        .or_else(|| panic.downcast_ref::<&str>().copied())
-        .unwrap_or("a panic without words")
 }
