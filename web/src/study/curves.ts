@@ -84,10 +84,14 @@ export function spansDecade([least, most]: [number, number]): boolean {
   return least > 0 && most / least > 10
 }
 
-/** A range with room at its ends. */
-export function padded([least, most]: [number, number], log: boolean): [number, number] {
-  if (log) return [least * 0.85, most * 1.2]
+/** Of a plot's height: what an arrow at its greatest value takes. */
+const ARROW = 0.12
+
+/** A range with room at its ends, and above for arrows where there are some. */
+export function padded([least, most]: [number, number], log: boolean, arrows = false): [number, number] {
+  const above = arrows ? ARROW : 0
+  if (log) return [least * 0.85, most * 1.2 * (most / least) ** above]
   const room = (most - least) * 0.05 || Math.abs(most) * 0.1 || 1
   const from = least >= 0 && least < most / 2 ? 0 : least - room
-  return [from, most + room]
+  return [from, most + room + (most - from) * above]
 }
