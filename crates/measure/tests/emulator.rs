@@ -200,6 +200,10 @@ fn inside(name: &str, kind: &str) -> ExitCode {
         eprintln!("{error}");
         return ExitCode::from(127);
     }
+    if let Err(error) = probe_is_gone() {
+        eprintln!("{error}");
+        return ExitCode::FAILURE;
+    }
     match test(kind) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -207,6 +211,19 @@ fn inside(name: &str, kind: &str) -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Waits for the kernel, which takes the interfaces of the probe apart in its own time, after the
+/// namespaces they led to: until then their names are taken.
+fn probe_is_gone() -> Outcome {
+    let began = Instant::now();
+    let mut routing = Routing::open()?;
+    // The loopback interface stays.
+    while routing.links()?.len() > 1 {
+        check!(began.elapsed() < PATIENCE, "the probe's interfaces stay");
+        thread::yield_now();
+    }
+    Ok(())
 }
 
 /// A scenario with two paths, 20 ms and 50 ms away, and one failure of `wifi` or none.

@@ -151,7 +151,8 @@ fn without_interval(subject: Subject<'_>, paired: &Paired, verdict: Verdict) -> 
     match paired.pairs_used {
         0 => format!(
             "On {case}, {arm}'s {heading} can't be compared with {baseline}'s: in none of {blocks} \
-             do both have a value above zero."
+             do both have a value above zero; `walkabout list metrics` says for which traffic there is \
+             one."
         ),
         used => format!(
             "On {case}, the ratio of {arm}'s {heading} to {baseline}'s can't be told: in {} of \

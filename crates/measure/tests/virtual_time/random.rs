@@ -64,9 +64,37 @@ fn changes() -> impl Strategy<Value = String> {
     })
 }
 
+/// Away from an access point, out of reach or not.
+fn walk() -> impl Strategy<Value = String> {
+    (1..20_u32, 20..90_u32, 0..6_u32).prop_map(|(near, far, shadowing_db)| {
+        format!(
+            "[path.walk]\nsignal_at_1m_dbm = -30.0\npath_loss_exponent = 3.0\n\
+             shadowing_db = {shadowing_db}.0\ncorrelation_m = 10.0\n\
+             waypoints = [{{ at = \"0 s\", distance_m = {near} }}, \
+             {{ at = \"9 s\", distance_m = {far} }}]\n"
+        )
+    })
+}
+
 fn path() -> impl Strategy<Value = String> {
-    (link(), link(), changes())
-        .prop_map(|(up, down, changes)| format!("[path.up]\n{up}[path.down]\n{down}{changes}"))
+    (link(), link(), maybe(walk()), changes()).prop_map(|(up, down, walk, changes)| {
+        // A walk scales a rate, so there has to be one.
+        let best = |link: &str| match walk.is_empty() || link.contains("rate = ") {
+            true => "",
+            false => "rate = \"30 Mbit/s\"\n",
+        };
+        // It also sets what a change may set.
+        let over_time = if walk.is_empty() {
+            changes
+        } else {
+            walk.clone()
+        };
+        format!(
+            "[path.up]\n{}{up}[path.down]\n{}{down}{over_time}",
+            best(&up),
+            best(&down)
+        )
+    })
 }
 
 /// The path and whether hosts see it, and the failure.
