@@ -9,7 +9,7 @@ use std::io::IsTerminal;
 use std::time::Duration;
 
 /// What a run costs beside its own duration: namespaces, connecting, closing the tables.
-const OVERHEAD: Duration = Duration::from_secs(1);
+pub const OVERHEAD: Duration = Duration::from_secs(1);
 
 /// In virtual time, how much faster a run is than its own duration, at least: half of what the
 /// bench of the walk shows on one core, with writing its folder.

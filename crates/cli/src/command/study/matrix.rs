@@ -3,15 +3,13 @@
 use super::experiment::Experiment;
 use super::panic;
 use super::progress::duration;
+use crate::command::run::progress::OVERHEAD;
 use measure::world::virtual_time;
 use model::World;
 use model::manifest::Status;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::time::{Duration, Instant};
-
-/// What a run costs in real time beside its own duration: namespaces, connecting, the tables.
-const OVERHEAD: Duration = Duration::from_secs(1);
 
 /// Probing goes on for this long; what is not probed by then is taken as the others were.
 const PROBE: Duration = Duration::from_secs(3);

@@ -1,5 +1,6 @@
 //! What a run said when it panicked, as the words of a failed run.
 
+use measure::world::virtual_time::words_of;
 use std::cell::{Cell, RefCell};
 use std::panic::{self, AssertUnwindSafe, Location};
 use std::sync::Once;
@@ -31,11 +32,7 @@ pub fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     let result = panic::catch_unwind(AssertUnwindSafe(work));
     CAUGHT.set(false);
     result.map_err(|payload| {
-        let words = payload
-            .downcast_ref::<String>()
-            .map(String::as_str)
-            .or_else(|| payload.downcast_ref::<&str>().copied())
-            .unwrap_or("no message");
+        let words = words_of(&*payload);
         match PLACE.take() {
             Some(place) => format!("panicked at {place}: {words}"),
             None => format!("panicked: {words}"),

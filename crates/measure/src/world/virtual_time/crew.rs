@@ -58,7 +58,7 @@ fn carry_out(spec: &RunSpec) -> Result<Option<model::manifest::Timing>, Failed> 
 }
 
 /// What a panic said.
-fn words_of(panic: &(dyn Any + Send)) -> &str {
+pub fn words_of(panic: &(dyn Any + Send)) -> &str {
     let string = panic.downcast_ref::<String>().map(String::as_str);
     string
         .or_else(|| panic.downcast_ref::<&str>().copied())

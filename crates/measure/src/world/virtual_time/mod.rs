@@ -7,7 +7,7 @@
 mod crew;
 mod event_loop;
 
-pub use crew::Crew;
+pub use crew::{Crew, words_of};
 
 use crate::addresses::MAX_PATHS;
 use crate::failure::NoSuchPath;
