@@ -33,13 +33,17 @@
 //! assert_eq!(decisions[0].cause, "cellular (path 1) is up and has no subflow");
 //! ```
 
+pub mod congestion;
 pub mod list;
 pub mod manager;
 pub mod requests;
 pub mod roles;
+pub mod scheduler;
 pub mod silence;
+pub mod subflow;
 pub mod view;
 
+pub use subflow::{SubflowId, SubflowSet};
 pub use view::{Action, ConnectionView, Decision, PathState, PathView, SubflowView, View};
 
 use model::Time;

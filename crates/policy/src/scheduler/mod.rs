@@ -1,0 +1,171 @@
+//! Packet schedulers: which subflow takes the next data, and what is sent once more where?
+//!
+//! A scheduler decides per piece of data, in stacks that are ours. A new one is one file and one
+//! line in [`list::SCHEDULERS`].
+
+pub mod list;
+
+use crate::subflow::{SubflowId, SubflowSet};
+use model::Time;
+use std::time::Duration;
+
+/// A subflow as a scheduler sees it. Quantities are in bytes of payload.
+#[derive(Clone, Copy, Debug)]
+pub struct Subflow {
+    /// Which it is.
+    pub id: SubflowId,
+    /// When it could first carry data.
+    pub established: Time,
+    /// Whether it is to be used only when no regular one works, by either side's wish.
+    pub backup: bool,
+    /// Whether its retransmission timer fired and nothing new was acknowledged on it since
+    /// (F24's *potentially failed*), or a path manager said so.
+    pub potentially_failed: bool,
+    /// Whether the connection retransmitted often enough elsewhere what this subflow did not
+    /// deliver that it is left out (the kernel's *stale*).
+    pub stale: bool,
+    /// Whether it repairs a loss, or its retransmission timer fired.
+    pub retransmitting: bool,
+    /// Whether its window still grows exponentially.
+    pub in_slow_start: bool,
+    /// Smoothed round-trip time; `None` before the first measurement.
+    pub smoothed_rtt: Option<Duration>,
+    /// Round-trip time variation.
+    pub rtt_variation: Duration,
+    /// Retransmission timeout, backoff included.
+    pub rto: Duration,
+    /// Payload of a full segment.
+    pub mss: u64,
+    /// Congestion window.
+    pub window: u64,
+    /// Sent and neither acknowledged nor declared lost.
+    pub in_flight: u64,
+    /// Given to the subflow and not yet sent for the first time.
+    pub queued: u64,
+    /// What it could send at once: congestion window, and the peer's window on the subflow,
+    /// less in flight and queued.
+    pub window_room: u64,
+    /// What its send buffer would still take, beyond its window.
+    pub buffer_room: u64,
+    /// The rate at which it paces, bytes a second; 0 when unknown.
+    pub pacing_rate: u64,
+    /// When the last *original* reception on it was: new data, a completed join, or a Data ACK
+    /// that advanced the lower edge (F26).
+    pub last_original: Option<Time>,
+}
+
+impl Subflow {
+    /// Whether it can take part at all: not stale and not potentially failed.
+    pub fn works(&self) -> bool {
+        !self.potentially_failed && !self.stale
+    }
+}
+
+/// The connection as a scheduler sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct View<'a> {
+    /// Now.
+    pub now: Time,
+    /// The subflows that can carry data, by their numbers.
+    pub subflows: &'a [Subflow],
+    /// Bytes that wait to be sent for the first time.
+    pub unsent: u64,
+    /// How many of them the peer's window (of the connection) admits.
+    pub send_window: u64,
+    /// Bytes sent and not yet acknowledged at the level of the connection.
+    pub unacked: u64,
+    /// The first data sequence number that is not acknowledged.
+    pub first_unacked: u64,
+}
+
+/// Data for the first time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Assignment {
+    /// The subflows that each send it; never empty.
+    pub subflows: SubflowSet,
+    /// How much at most, before the scheduler is asked again; the stack rounds up to whole
+    /// segments.
+    pub bytes: u64,
+}
+
+/// A range of data that was sent and is not acknowledged at the level of the connection.
+#[derive(Clone, Copy, Debug)]
+pub struct Piece {
+    /// Its data sequence number.
+    pub dsn: u64,
+    /// Its length.
+    pub bytes: u64,
+    /// The subflows that carry or carried it and exist.
+    pub carriers: SubflowSet,
+    /// When it was first sent.
+    pub first_sent: Time,
+}
+
+/// Why data may be sent once more on another subflow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Occasion {
+    /// The connection's retransmission timer fired; the piece is the first unacknowledged.
+    Timeout,
+    /// The peer's window of the connection is full while a subflow has room; the piece is the
+    /// first unacknowledged (opportunistic retransmission).
+    WindowBlocked,
+    /// Nothing new waits while a subflow has room; the pieces are offered in order.
+    Idle,
+    /// A subflow that carries the piece became potentially failed.
+    SubflowFailed,
+    /// The last subflow that carried the piece is gone; an answer of `None` is asked again when
+    /// a subflow has room or appears.
+    SubflowClosed,
+}
+
+/// Data once more.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Reinjection {
+    /// The subflows that each send it; none of the piece's carriers.
+    pub subflows: SubflowSet,
+    /// A subflow to penalise for it, see [`crate::congestion::Controller::on_penalty`].
+    pub penalised: Option<SubflowId>,
+}
+
+impl Reinjection {
+    /// On `subflow` alone, nobody penalised.
+    pub fn onto(subflow: SubflowId) -> Reinjection {
+        Reinjection {
+            subflows: SubflowSet::only(subflow),
+            penalised: None,
+        }
+    }
+}
+
+/// Decides where data goes.
+pub trait Scheduler: Send {
+    /// Which subflows take the next data; `None` to wait. Asked while `unsent` and
+    /// `send_window` are above zero, again after each assignment with a new view, until it
+    /// waits; and again whenever something changed.
+    fn next(&mut self, view: &View<'_>) -> Option<Assignment>;
+
+    /// Whether and where `piece` is sent once more.
+    fn reinject(
+        &mut self,
+        view: &View<'_>,
+        occasion: Occasion,
+        piece: &Piece,
+    ) -> Option<Reinjection>;
+
+    /// How long the connection waits for a Data ACK before [`Occasion::Timeout`]; asked when the
+    /// timer is set. By default the longest retransmission timeout of the subflows that have
+    /// data in flight, and at least 200 ms.
+    fn retransmission_timeout(&self, view: &View<'_>) -> Duration {
+        let waiting = view.subflows.iter().filter(|s| s.in_flight > 0);
+        let longest = waiting.map(|s| s.rto).max().unwrap_or_default();
+        longest.max(MIN_TIMEOUT)
+    }
+
+    /// When [`Scheduler::next`] would decide otherwise without anything else happening.
+    fn poll_at(&self) -> Option<Time> {
+        None
+    }
+}
+
+/// Linux's TCP_RTO_MIN, which is its floor at the level of the connection as well.
+pub const MIN_TIMEOUT: Duration = Duration::from_millis(200);
