@@ -25,7 +25,17 @@
 //! [`Ack::in_recovery`] is the state after it. Calls that name a subflow which is not open change
 //! nothing; its window is 0 and its threshold `u64::MAX`.
 
+pub mod balia;
+pub mod coupled;
+pub mod cubic;
+pub mod hystart;
+pub mod lia;
 pub mod list;
+pub mod olia;
+pub mod reno;
+pub mod separate;
+pub mod table;
+pub mod window;
 
 use crate::subflow::SubflowId;
 use model::Time;
