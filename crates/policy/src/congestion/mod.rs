@@ -39,9 +39,13 @@ pub mod table;
 pub mod window;
 
 #[cfg(test)]
+mod alone;
+#[cfg(test)]
 mod fairness;
 #[cfg(test)]
 mod growth;
+#[cfg(test)]
+mod properties;
 #[cfg(test)]
 mod simulation;
 

@@ -2,8 +2,10 @@
 //! with a rate and a queue that drops at its tail, and senders that always have data.
 //!
 //! Every packet is acknowledged by itself, and the way back loses nothing. A packet is lost when
-//! three later ones arrived. What a sender does between packets takes it a random moment, so that
-//! queues do not favour whoever happens to come first.
+//! three later ones arrived. On its way to the bottleneck a packet takes a random moment more, as on
+//! real access links: without it arrivals would be so regular that a full queue drops just the
+//! packets by which a window grows, and who grows slowly would never lose any (the phase effects of
+//! Floyd and Jacobson, "On traffic phase effects in packet-switched gateways", 1992).
 
 use super::{Ack, Controller, DeliveryRate, Signal, list};
 use crate::SubflowId;
@@ -12,6 +14,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 pub const MSS: u64 = 1_400;
+
+/// The longest of the random moments: some packets at the rates used here.
+const JITTER: Duration = Duration::from_millis(3);
 
 /// A bottleneck.
 pub struct Link {
@@ -53,9 +58,12 @@ pub struct Flow {
     send_at: Time,
     waking: bool,
     last_ack: Time,
+    /// When the packet before reached the bottleneck.
+    reached: Time,
 }
 
 enum Event {
+    Queued { flow: usize, sequence: u64 },
     Arrived { flow: usize, sequence: u64 },
     Send { flow: usize },
     Timer { flow: usize },
@@ -121,6 +129,7 @@ impl Network {
                 send_at: self.now,
                 waking: false,
                 last_ack: self.now,
+                reached: self.now,
             });
         }
         self.connections.push(controller);
@@ -139,6 +148,7 @@ impl Network {
             let ((time, _), event) = entry.remove_entry();
             self.now = time;
             match event {
+                Event::Queued { flow, sequence } => self.queued(flow, sequence),
                 Event::Arrived { flow, sequence } => self.arrived(flow, sequence),
                 Event::Send { flow } => {
                     self.flows[flow].waking = false;
@@ -148,11 +158,6 @@ impl Network {
             }
         }
         self.now = end;
-    }
-
-    pub fn window(&self, flow: usize) -> u64 {
-        let flow = &self.flows[flow];
-        self.connections[flow.connection].window(flow.id)
     }
 
     /// Bytes delivered on all subflows of `connection`.
@@ -193,8 +198,7 @@ impl Network {
             let pace = controller.pacing_rate(flow.id);
             let per_packet = pace.map(|rate| Duration::from_secs_f64(MSS as f64 / rate as f64));
             self.transmit(index);
-            let jitter = self.moment(Duration::from_micros(100));
-            self.flows[index].send_at = self.now + per_packet.unwrap_or(jitter);
+            self.flows[index].send_at = self.now + per_packet.unwrap_or_default();
         }
     }
 
@@ -216,6 +220,19 @@ impl Network {
         });
         flow.next += 1;
         flow.in_flight += MSS;
+        let reaches = self.now + self.moment(JITTER);
+        let flow = &mut self.flows[index];
+        flow.reached = flow.reached.max(reaches);
+        let at = flow.reached;
+        let queued = Event::Queued {
+            flow: index,
+            sequence,
+        };
+        self.at(at, queued);
+    }
+
+    fn queued(&mut self, index: usize, sequence: u64) {
+        let flow = &self.flows[index];
         let link = &mut self.links[flow.link];
         let waits = link.busy_until.since(self.now);
         if (waits.as_secs_f64() * link.rate as f64) as u64 + MSS > link.queue {

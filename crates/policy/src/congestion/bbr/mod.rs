@@ -174,7 +174,8 @@ impl Bbr {
             return;
         };
         let lasted = ack.now.since(since) > self.min_rtt.unwrap_or_default();
-        let was_in_flight = ack.in_flight.saturating_add(ack.acked + ack.lost);
+        let gone = ack.acked.saturating_add(ack.lost);
+        let was_in_flight = ack.in_flight.saturating_add(gone);
         let gain = self.pacing_gain();
         let over = if gain > 1.0 {
             lasted && (ack.lost > 0 || was_in_flight >= self.target_in_flight(gain))
