@@ -3,7 +3,19 @@
 //! A scheduler decides per piece of data, in stacks that are ours. A new one is one file and one
 //! line in [`list::SCHEDULERS`].
 
+pub mod blest;
+mod candidates;
+pub mod client_priority;
+pub mod ecf;
+pub mod follow;
+pub mod linux_default;
 pub mod list;
+pub mod lowest_rtt;
+mod penalty;
+pub mod redundant;
+pub mod round_robin;
+#[cfg(test)]
+mod tests;
 
 use crate::subflow::{SubflowId, SubflowSet};
 use model::Time;
