@@ -8,7 +8,7 @@
 //! that is potentially failed.
 
 use super::candidates::{admitted, in_play};
-use super::candidates::{by_rtt, fill, is_recovery, once_more, with_room};
+use super::candidates::{by_rtt, fill, is_recovery, once_more, with_room, working};
 use super::{Assignment, Occasion, Piece, Reinjection, Scheduler, Subflow, View};
 use crate::subflow::SubflowId;
 
@@ -26,10 +26,9 @@ fn wifi(view: &View<'_>) -> Option<Wifi> {
         .subflows
         .iter()
         .min_by_key(|s| (s.backup, s.established, s.id))?;
-    let moves = wifi.window_room > 0 || !wifi.is_idle();
     Some(Wifi {
         id: wifi.id,
-        suffices: wifi.works() && !wifi.retransmitting && moves,
+        suffices: !wifi.retransmitting && working(view).any(|s| s.id == wifi.id),
     })
 }
 
@@ -37,8 +36,7 @@ impl Wifi {
     /// The subflows that may take data while one that works exists.
     fn allowed<'a>(&self, view: &View<'a>) -> impl Iterator<Item = &'a Subflow> + Clone {
         let Wifi { id, suffices } = *self;
-        let works = view.subflows.iter().filter(|s| s.works());
-        works.filter(move |s| !suffices || s.id == id)
+        working(view).filter(move |s| !suffices || s.id == id)
     }
 
     /// Cellular before Wi-Fi: it is asked about only when Wi-Fi does not suffice.
@@ -51,7 +49,7 @@ impl Scheduler for ClientPriority {
     fn next(&mut self, view: &View<'_>) -> Option<Assignment> {
         let wifi = wifi(view)?;
         let bytes = admitted(view);
-        let chosen = if view.subflows.iter().any(Subflow::works) {
+        let chosen = if working(view).next().is_some() {
             let open = wifi
                 .allowed(view)
                 .filter(|s| bytes > 0 && s.has_room(bytes));
@@ -72,7 +70,7 @@ impl Scheduler for ClientPriority {
             return None;
         }
         let wifi = wifi(view)?;
-        let chosen = if view.subflows.iter().any(Subflow::works) {
+        let chosen = if working(view).next().is_some() {
             once_more(wifi.allowed(view), occasion, piece, |s| wifi.order(s))
         } else {
             once_more(in_play(view), occasion, piece, by_rtt)
