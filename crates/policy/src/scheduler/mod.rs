@@ -144,7 +144,8 @@ pub enum Occasion {
     /// The peer's window of the connection is full while a subflow has room; the piece is the
     /// first unacknowledged (opportunistic retransmission).
     WindowBlocked,
-    /// Nothing new waits while a subflow has room; the pieces are offered in order.
+    /// No new data is sent now, because none waits or [`Scheduler::next`] waits, while a subflow
+    /// has room; the pieces are offered in order, and `next` is asked again after one was sent.
     Idle,
     /// A subflow that carries the piece became potentially failed or stale; an answer of `None`
     /// is asked again when a subflow has room or appears, as long as no carrier works.
