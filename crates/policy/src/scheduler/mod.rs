@@ -37,9 +37,9 @@ pub struct Subflow {
     /// deliver that it is left out (the kernel's *stale*).
     pub stale: bool,
     /// How often in a row the connection's retransmission timer found data outstanding on it
-    /// although nothing had arrived on it since it was found so first; counted before
-    /// [`Occasion::Timeout`] is asked, 0 again once something arrived (the kernel's
-    /// *stale_count*).
+    /// although nothing had arrived on it since it was found so first; 0 again when the timer
+    /// finds that something has. Counted before [`Occasion::Timeout`] is asked, for subflows with
+    /// data outstanding only (the kernel's *stale_count*, mptcp_pm_subflow_chk_stale).
     pub stale_count: u32,
     /// Whether it repairs a loss, or its retransmission timer fired.
     pub retransmitting: bool,

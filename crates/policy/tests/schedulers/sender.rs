@@ -106,6 +106,10 @@ impl Path {
         }
     }
 
+    fn has_room(&self) -> bool {
+        MSS * (self.flight.len() + self.queue.len() + 1) as u64 <= self.view.window
+    }
+
     /// What of the subflow's view follows from the rest.
     fn observe(&mut self, now: Time) {
         let in_flight = MSS * self.flight.len() as u64;
@@ -200,7 +204,8 @@ impl Sender {
         }
     }
 
-    fn offer(&mut self, occasion: Occasion, segment: usize) {
+    /// Whether the scheduler sends it again.
+    fn offer(&mut self, occasion: Occasion, segment: usize) -> bool {
         let piece = Piece {
             dsn: MSS * segment as u64,
             bytes: MSS,
@@ -208,32 +213,36 @@ impl Sender {
             first_sent: Time::ZERO,
         };
         let answer = self.ask(|scheduler, view| scheduler.reinject(view, occasion, &piece));
-        if let Some(reinjection) = answer {
-            self.again += MSS * reinjection.subflows.len() as u64;
-            self.enqueue(segment, reinjection.subflows);
-            if let Some(id) = reinjection.penalised {
-                let window = &mut self.paths[id.index()].view.window;
-                *window = (*window / 2).max(2 * MSS);
-            }
+        let Some(reinjection) = answer else {
+            return false;
+        };
+        self.again += MSS * reinjection.subflows.len() as u64;
+        self.enqueue(segment, reinjection.subflows);
+        if let Some(id) = reinjection.penalised {
+            let window = &mut self.paths[id.index()].view.window;
+            *window = (*window / 2).max(2 * MSS);
         }
+        true
     }
 
-    fn send_again(&mut self) {
+    /// Whether anything was sent again.
+    fn send_again(&mut self) -> bool {
         let unacked = self.data_ack..self.next;
         let blocked = self.next < self.segments.len() && self.next == self.data_ack + self.buffer;
-        if blocked && !unacked.is_empty() && self.scheduler.reinjects_on(Occasion::WindowBlocked) {
-            self.offer(Occasion::WindowBlocked, self.data_ack);
-        }
+        let mut any = blocked
+            && !unacked.is_empty()
+            && self.scheduler.reinjects_on(Occasion::WindowBlocked)
+            && self.offer(Occasion::WindowBlocked, self.data_ack);
+        let idle = self.scheduler.reinjects_on(Occasion::Idle);
         for segment in unacked {
             let works = |id: SubflowId| self.paths[id.index()].view.works();
             if !self.segments[segment].0.iter().any(works) {
-                self.offer(Occasion::SubflowFailed, segment);
-            } else if self.next == self.segments.len()
-                && self.scheduler.reinjects_on(Occasion::Idle)
-            {
-                self.offer(Occasion::Idle, segment);
+                any |= self.offer(Occasion::SubflowFailed, segment);
+            } else if idle && self.paths.iter().any(Path::has_room) {
+                any |= self.offer(Occasion::Idle, segment);
             }
         }
+        any
     }
 
     fn transmit(&mut self) {
@@ -353,7 +362,9 @@ impl Sender {
             }
             self.timers();
             self.send_new();
-            self.send_again();
+            while self.send_again() {
+                self.send_new();
+            }
             self.transmit();
             progress.push((self.now, self.delivered));
         }
