@@ -1,11 +1,10 @@
 //! `client-priority`: does Wi-Fi retransmit?
 //!
-//! What MultiMob runs on the smartphone: "a priority scheduler that favors WiFi and only uses
-//! cellular when the WiFi subflow experiences retransmissions" (De Coninck and Bonaventure,
-//! MultiMob, section III.A). A scheduler knows no interfaces: Wi-Fi is the regular subflow that
-//! exists longest, or the subflow that exists longest when all are backups; the others are
-//! cellular. While Wi-Fi retransmits and cellular has no room, data still goes to Wi-Fi, unless
-//! that is potentially failed.
+//! What MultiMob runs on the smartphone: Wi-Fi has priority, and cellular serves only while Wi-Fi
+//! retransmits (De Coninck and Bonaventure, MultiMob, section III.A). A scheduler knows no
+//! interfaces: Wi-Fi is the regular subflow that exists longest, or the subflow that exists
+//! longest when all are backups; the others are cellular. While Wi-Fi retransmits and cellular has
+//! no room, data still goes to Wi-Fi, unless that is potentially failed.
 
 use super::candidates::{admitted, in_play};
 use super::candidates::{by_rtt, fill, is_recovery, once_more, with_room, working};
