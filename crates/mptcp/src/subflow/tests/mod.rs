@@ -1,0 +1,1 @@
+//! Does a connection behave as the RFCs and Linux say?
