@@ -149,7 +149,8 @@ impl Subflow {
         let from = self.receive_position(segment.seq);
         self.sender.last_window = window;
         let newer = from > self.sender.window_from;
-        let larger = from == self.sender.window_from && (window > self.sender.window || window == 0);
+        let larger =
+            from == self.sender.window_from && (window > self.sender.window || window == 0);
         if advanced || newer || larger {
             changes.window_told = true;
             self.sender.window_from = from;

@@ -220,7 +220,11 @@ impl Subflow {
 
     /// Gives what waited behind a gap and is in order now to `take`, with its offset.
     pub fn take_buffered(&mut self, take: &mut dyn FnMut(u64, &[u8])) {
-        let fin = u64::from(self.receiver.fin.is_some_and(|fin| fin < self.receiver.next));
+        let fin = u64::from(
+            self.receiver
+                .fin
+                .is_some_and(|fin| fin < self.receiver.next),
+        );
         self.store.take_until(self.receiver.next - fin, take);
     }
 }

@@ -165,7 +165,10 @@ impl AckPolicy {
     /// Data was sent: when it answers what came just before, the connection is a conversation
     /// (TCP_PINGPONG_THRESH is 1).
     pub(super) fn data_sent(&mut self, now: Time) {
-        if self.timeout.is_some_and(|t| now.since(self.last_received) < t) {
+        if self
+            .timeout
+            .is_some_and(|t| now.since(self.last_received) < t)
+        {
             self.conversation = true;
         }
     }

@@ -65,11 +65,8 @@ impl Subflow {
         for index in 0..self.board.len() {
             // What was sent within the last round trip is not overdue.
             let sent_at = self.board.get(index).sent_at;
-            let overdue = !self.agreed.sack
-                || self
-                    .rack
-                    .remaining(now, sent_at, Duration::ZERO)
-                    .is_none();
+            let overdue =
+                !self.agreed.sack || self.rack.remaining(now, sent_at, Duration::ZERO).is_none();
             if index == 0 || overdue {
                 self.mark_lost(index);
             }

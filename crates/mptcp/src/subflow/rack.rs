@@ -95,12 +95,7 @@ impl Rack {
     }
 
     /// How long until a segment sent at `sent_at` is overdue; `None` when it is.
-    pub(super) fn remaining(
-        &self,
-        now: Time,
-        sent_at: Time,
-        window: Duration,
-    ) -> Option<Duration> {
+    pub(super) fn remaining(&self, now: Time, sent_at: Time, window: Duration) -> Option<Duration> {
         let wait = (self.rtt + window).saturating_sub(now.since(sent_at));
         (!wait.is_zero()).then_some(wait)
     }

@@ -178,7 +178,10 @@ impl Subflow {
 
     /// RFC 7323, section 4.3: the timestamp of what was last acknowledged is echoed.
     fn remember_timestamp(&mut self, now: Time, segment: &Segment<'_>) {
-        let Some(timestamps) = segment.options.timestamps.filter(|_| self.agreed.timestamps)
+        let Some(timestamps) = segment
+            .options
+            .timestamps
+            .filter(|_| self.agreed.timestamps)
         else {
             return;
         };

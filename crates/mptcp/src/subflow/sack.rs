@@ -12,12 +12,7 @@ type Blocks = ArrayVec<(u64, u64), 4>;
 
 impl Subflow {
     /// Applies the blocks of `segment`.
-    pub(super) fn process_sack(
-        &mut self,
-        now: Time,
-        segment: &Segment<'_>,
-        changes: &mut Changes,
-    ) {
+    pub(super) fn process_sack(&mut self, now: Time, segment: &Segment<'_>, changes: &mut Changes) {
         let blocks = &segment.options.sack;
         if blocks.is_empty() || !self.agreed.sack {
             return;
@@ -54,7 +49,11 @@ impl Subflow {
     }
 
     /// Whether the first block reports a duplicate (RFC 2883, section 4), and which.
-    fn process_dsack(&mut self, segment: &Segment<'_>, changes: &mut Changes) -> Option<(u64, u64)> {
+    fn process_dsack(
+        &mut self,
+        segment: &Segment<'_>,
+        changes: &mut Changes,
+    ) -> Option<(u64, u64)> {
         let blocks = &segment.options.sack;
         let (start, end) = blocks[0];
         let below = start.is_before(segment.ack);
@@ -88,7 +87,11 @@ impl Subflow {
             if offset >= end {
                 break;
             }
-            let known = self.board.known.iter().find(|k| k.0 <= offset && offset < k.1);
+            let known = self
+                .board
+                .known
+                .iter()
+                .find(|k| k.0 <= offset && offset < k.1);
             if let Some(&(_, known_end)) = known {
                 let beyond = self.board.find(known_end);
                 if beyond > index {

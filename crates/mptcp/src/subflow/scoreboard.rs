@@ -128,8 +128,7 @@ impl Scoreboard {
 
     /// Bytes in flight: sent, less what arrived or is lost, plus what of it was sent again.
     pub(super) fn in_flight(&self) -> u64 {
-        (self.out.bytes + self.resent.bytes)
-            .saturating_sub(self.sacked.bytes + self.lost.bytes)
+        (self.out.bytes + self.resent.bytes).saturating_sub(self.sacked.bytes + self.lost.bytes)
     }
 
     /// Segments that left the network without a cumulative acknowledgement.

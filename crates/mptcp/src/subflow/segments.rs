@@ -59,9 +59,7 @@ impl Subflow {
         let room = space.saturating_sub(options.len());
         let complete = self.sack_blocks(room, &mut options.sack);
         let next = self.receiver.next;
-        let window = self
-            .receive_window
-            .announce(next, self.acks.full_segment());
+        let window = self.receive_window.announce(next, self.acks.full_segment());
         let segment = Segment {
             source: self.tuple.local,
             destination: self.tuple.remote,
@@ -147,7 +145,11 @@ impl Subflow {
                 ..Flags::default()
             },
             seq: self.sender.initial,
-            ack: if answer { self.acknowledgement() } else { Seq(0) },
+            ack: if answer {
+                self.acknowledgement()
+            } else {
+                Seq(0)
+            },
             window: self.receive_window.announce_syn(),
             options,
             payload: &[],

@@ -143,7 +143,10 @@ impl Subflow {
     }
 
     /// Writes what is in the queue at `index`.
-    #[expect(clippy::too_many_arguments, reason = "all of them differ between its two callers")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "all of them differ between its two callers"
+    )]
     fn write_queued(
         &mut self,
         now: Time,
