@@ -45,26 +45,32 @@ impl ReceiveWindow {
         self.free = bytes;
         self.full = self.full.max(bytes);
         let left = self.announced.saturating_sub(next);
-        if 2 * left > self.full {
+        if 2 * left > self.full.min(self.largest()) {
             return false;
         }
         let new = self.select(mss);
         new > 0 && new >= 2 * left
     }
 
+    /// The largest window that the field can tell.
+    fn largest(&self) -> u64 {
+        LARGEST_FIELD << self.scale
+    }
+
     /// What to announce, were there no promise.
     fn select(&self, mss: u64) -> u64 {
-        let free = self.free.min(LARGEST_FIELD << self.scale);
+        let free = self.free.min(self.largest());
         if self.shared {
             return free >> self.scale << self.scale;
         }
-        if free < self.full / 2 && (free < self.full >> 4 || free < mss) {
+        let full = self.full.min(self.largest());
+        if free < full / 2 && (free < full >> 4 || free < mss) {
             // Not worth a segment: against silly windows.
             return 0;
         }
         if self.scale == 0 {
             // Whole segments, but for a buffer that holds no two.
-            if free >= mss && self.full > mss {
+            if free >= mss && full > mss {
                 free - free % mss
             } else {
                 free
