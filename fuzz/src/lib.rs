@@ -2,6 +2,11 @@
 //!
 //! Each function is a fuzz target; a test of the crate that it is about runs it with the seeds.
 
+mod checksums;
+mod stack;
+
+pub use stack::stack;
+
 use walkabout_mptcp::wire::{OPTION_SPACE, Options, Segment};
 
 /// Reads an IP packet, and once more with its checksums put right; what is a segment is written
@@ -9,7 +14,7 @@ use walkabout_mptcp::wire::{OPTION_SPACE, Options, Segment};
 pub fn segment(bytes: &[u8]) {
     segment_comes_back(bytes);
     let mut packet = bytes.to_vec();
-    if put_checksums_right(&mut packet).is_some() {
+    if checksums::put_right(&mut packet).is_some() {
         segment_comes_back(&packet);
     }
 }
@@ -49,42 +54,4 @@ pub fn options(bytes: &[u8]) {
         assert_eq!(length, options.len());
         assert_eq!(Options::parse(&emitted[..length], syn, ack), options);
     }
-}
-
-/// Without this, a fuzzer would hardly get beyond the checksums.
-fn put_checksums_right(packet: &mut [u8]) -> Option<()> {
-    let (addresses, segment) = match packet.first()? >> 4 {
-        4 => {
-            let header = usize::from(packet[0] & 0x0f) * 4;
-            let total = usize::from(u16::from_be_bytes([*packet.get(2)?, *packet.get(3)?]));
-            packet.get(20..header)?;
-            packet[10..12].fill(0);
-            let checksum = !sum(0, &packet[..header]);
-            packet[10..12].copy_from_slice(&checksum.to_be_bytes());
-            (12..20, header..total)
-        }
-        6 => {
-            let length = usize::from(u16::from_be_bytes([*packet.get(4)?, *packet.get(5)?]));
-            (8..40, 40..40 + length)
-        }
-        _ => return None,
-    };
-    let length = packet.get(segment.clone())?.len() as u16;
-    let at = segment.start + 16;
-    packet.get_mut(at..at + 2)?.fill(0);
-    let pseudo_header = sum(sum(length, &[0, 6]), packet.get(addresses)?);
-    let checksum = !sum(pseudo_header, packet.get(segment)?);
-    packet[at..at + 2].copy_from_slice(&checksum.to_be_bytes());
-    Some(())
-}
-
-/// The sum of RFC 1071, section 1.
-fn sum(sum: u16, bytes: &[u8]) -> u16 {
-    let words = bytes
-        .chunks(2)
-        .map(|pair| u16::from_be_bytes([pair[0], pair.get(1).copied().unwrap_or(0)]));
-    words.fold(sum, |sum, word| {
-        let (sum, carry) = sum.overflowing_add(word);
-        sum + u16::from(carry)
-    })
 }

@@ -31,3 +31,8 @@ fn segment() {
 fn options() {
     run("options", targets::options);
 }
+
+#[test]
+fn stack() {
+    run("stack", targets::stack);
+}
