@@ -182,7 +182,10 @@ impl Source<'_> {
         let address = address.copied().map(MptcpOption::AddAddr);
         let fin = self.shared.data_fin.map(|dsn| data_fin(self.shared, dsn));
         match fin {
-            Some(fin) if address.is_none() && room.admits(&fin) => room.add(fin, options),
+            Some(fin) if address.is_none() && room.admits(&fin) => {
+                self.shared.fin_told = true;
+                room.add(fin, options)
+            }
             _ => room.add(self.data_ack(), options),
         };
         if let Some(address) = address {
@@ -249,6 +252,7 @@ impl Source<'_> {
             return;
         }
         let length = length + u16::from(mapping.data_fin);
+        self.shared.fin_told |= mapping.data_fin;
         let dss = Dss {
             data_fin: mapping.data_fin,
             data_ack: self.shared.data_ack.map(Number::Wide),

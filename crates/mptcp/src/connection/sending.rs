@@ -182,6 +182,7 @@ impl Connection {
             return;
         }
         if self.sending.buffer.unsent() == 0 && self.sending.sent.len() == 0 {
+            self.arm_timeout(ctx.now);
             return;
         }
         self.refresh_views(ctx.now);

@@ -124,6 +124,7 @@ fn a_path_that_dies_is_potentially_failed_and_its_data_goes_elsewhere() {
     });
     assert!(done);
     assert!(world.received(SERVER, other)[5..] == data);
+    world.run(ms(1000));
     let subflows = world.subflows(CLIENT, id);
     assert!(subflows[0].potentially_failed && !subflows[1].potentially_failed);
     assert!(world.info(CLIENT, id).reinjected_bytes > 0);

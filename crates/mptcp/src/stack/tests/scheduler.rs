@@ -35,8 +35,13 @@ impl Lowest {
 impl Scheduler for Lowest {
     fn next(&mut self, view: &View<'_>) -> Option<Assignment> {
         assert!(view.unsent > 0 && view.send_window > 0);
+        let best = Lowest::best(view, SubflowSet::EMPTY)?;
+        let all = view.subflows.iter().filter(|s| s.has_room(1)).map(|s| s.id);
         Some(Assignment {
-            subflows: SubflowSet::only(Lowest::best(view, SubflowSet::EMPTY)?),
+            subflows: match self.everywhere {
+                true => all.collect(),
+                false => SubflowSet::only(best),
+            },
             bytes: 1,
         })
     }
