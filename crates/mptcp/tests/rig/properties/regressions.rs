@@ -1,0 +1,1 @@
+//! Which random sequences once failed, and must not again?
