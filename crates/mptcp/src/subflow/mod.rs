@@ -324,6 +324,21 @@ impl Subflow {
         todo!()
     }
 
+    /// The owner shares one window among several connections (RFC 8684, section 3.3.5): what
+    /// [`Subflow::set_receive_window`] is told from now on is announced as it is, even where
+    /// this connection's own right edge moves back, because the edge that counts is the owner's.
+    /// Segments are accepted up to the farthest edge ever announced.
+    pub fn share_windows(&mut self) {
+        todo!()
+    }
+
+    /// The peer takes at least `bytes` from its acknowledgement number on, as another connection
+    /// that shares its window was told (Linux's MPTcpExtMPTCPSndWndShared). The next segment that
+    /// arrives has the last word again.
+    pub fn raise_peer_window(&mut self, bytes: u64) {
+        todo!()
+    }
+
     /// The right edge of the window announced last, as an offset.
     pub fn announced_edge(&self) -> u64 {
         todo!()
