@@ -30,6 +30,11 @@ impl Bulk {
         }
     }
 
+    /// The sender: its host and connection.
+    pub fn sender(&self) -> (usize, ConnectionId) {
+        self.from
+    }
+
     /// Writes what the sender takes and reads what has arrived; for after every event.
     pub fn turn(&mut self, network: &mut Network) {
         let now = network.now;

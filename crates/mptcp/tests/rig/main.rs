@@ -3,7 +3,9 @@
 mod allocation;
 mod basics;
 mod bulk;
+mod fairness;
 mod handover;
+mod hostile;
 mod memory;
 mod network;
 mod pair;

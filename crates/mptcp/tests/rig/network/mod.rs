@@ -7,7 +7,7 @@ pub mod middlebox;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::time::Duration;
 
 use lane::{Change, Fate, Lane};
@@ -359,9 +359,4 @@ pub fn address(ipv6: bool, path: u8, host: u8) -> IpAddr {
     } else {
         IpAddr::from([10, 0, path, host])
     }
-}
-
-/// The same with a port.
-pub fn socket(ipv6: bool, path: u8, host: u8, port: u16) -> SocketAddr {
-    SocketAddr::new(address(ipv6, path, host), port)
 }
