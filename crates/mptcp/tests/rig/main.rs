@@ -10,3 +10,4 @@ mod memory;
 mod network;
 mod pair;
 mod properties;
+mod transfer;

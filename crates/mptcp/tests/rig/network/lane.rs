@@ -157,3 +157,25 @@ impl Lane {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::Seed;
+
+    /// 1,500 bytes at 12 Mbit/s take a millisecond; the third packet does not fit.
+    #[test]
+    fn a_rate_serialises_and_its_queue_overflows() {
+        let mut random = Seed(1).stream("lane");
+        let mut lane = Lane::new("lane", Duration::from_millis(10)).with_rate(12_000_000, 3_000);
+        let mut enter = |at| match lane.enter(Time::from_millis(at), 1_500, &mut random) {
+            Fate::Arrives { at, .. } => Ok(at.as_micros()),
+            Fate::Dropped(reason) => Err(reason),
+        };
+        assert_eq!(
+            [0, 0, 0, 1].map(&mut enter),
+            [Ok(11_000), Ok(12_000), Err("queue"), Ok(13_000)]
+        );
+        assert_eq!((lane.entered, lane.overflowed), (4, 1));
+    }
+}

@@ -109,3 +109,51 @@ pub fn repair(packet: &mut [u8]) {
     }
     packet[header + 16..header + 18].copy_from_slice(&(!(sum as u16)).to_be_bytes());
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::network::address;
+    use std::net::SocketAddr;
+    use walkabout_mptcp::wire::mptcp::Dss;
+    use walkabout_mptcp::wire::{Flags, MptcpOption, Options, ParseError, Segment, Seq};
+
+    /// What a middlebox changed is a valid segment still; what a bad link changed is not.
+    #[test]
+    fn changes_are_behind_a_right_checksum_or_not() {
+        for ipv6 in [false, true] {
+            let end = |host| SocketAddr::new(address(ipv6, 1, host), 80);
+            let segment = Segment {
+                source: end(1),
+                destination: end(2),
+                ecn: Default::default(),
+                flags: Flags {
+                    ack: true,
+                    ..Flags::default()
+                },
+                seq: Seq(1),
+                ack: Seq(2),
+                window: 3,
+                options: Options {
+                    mptcp: [MptcpOption::Dss(Dss::default())].into_iter().collect(),
+                    ..Options::default()
+                },
+                payload: b"payload",
+            };
+            let mut packet = [0; 200];
+            let length = segment.emit(&mut packet);
+            let packet = &mut packet[..length];
+            assert!(corrupt(packet, 9));
+            let parsed = Segment::parse(packet).expect("valid");
+            assert_eq!(
+                (parsed.payload, parsed.options.mptcp.len()),
+                (&b"pcyload"[..], 1)
+            );
+            assert!(!strip(packet, Strip::Syn) && strip(packet, Strip::NotSyn));
+            let parsed = Segment::parse(packet).expect("valid");
+            assert!(parsed.options.mptcp.is_empty());
+            garble(packet, 900);
+            assert_eq!(Segment::parse(packet), Err(ParseError::Checksum("TCP")));
+        }
+    }
+}
