@@ -31,23 +31,11 @@ pub fn config(scheduler: &str, controller: &str) -> Config {
         close_timeout: Duration::from_secs(60),
         scheduler: policy::scheduler::list::find(scheduler).expect("a scheduler of this name"),
         controller: policy::congestion::list::find(controller).expect("a controller of this name"),
+        // What Multipath TCP needs in each segment with data: a DSS with 64-bit numbers.
         subflow: subflow::Config {
-            mss: 1460,
             option_reserve: 28,
-            sack: true,
-            timestamps: true,
-            window_scale: Some(7),
-            ecn: false,
-            min_rto: Duration::from_millis(200),
-            max_rto: Duration::from_secs(120),
-            initial_rto: Duration::from_secs(1),
-            delayed_ack: Duration::from_millis(40),
-            syn_retries: 6,
-            retries: 15,
-            keep_alive: None,
             pacing: true,
-            slow_start_after_idle: true,
-            time_wait: Duration::from_secs(60),
+            ..subflow::Config::default()
         },
     }
 }
