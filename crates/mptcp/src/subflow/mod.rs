@@ -141,6 +141,9 @@ impl Subflow {
     /// that shares its window was told (Linux's MPTcpExtMPTCPSndWndShared). The next segment that
     /// arrives has the last word again.
     pub fn raise_peer_window(&mut self, bytes: u64) {
+        todo!()
+    }
+
     /// The application took what had arrived, all of it if `empty`: an acknowledgement that
     /// waits goes out now where Linux's would (tcp_cleanup_rbuf). Not calling it costs nothing
     /// but that.
