@@ -325,9 +325,7 @@ fn data_fin(shared: &Shared, dsn: u64) -> MptcpOption {
             dsn: Number::Wide(dsn),
             subflow_seq: 0,
             length: 1,
-            checksum: shared
-                .checksum
-                .then(|| dss_checksum(dsn, 0, 1, 0, &[])),
+            checksum: shared.checksum.then(|| dss_checksum(dsn, 0, 1, 0, &[])),
         }),
     })
 }

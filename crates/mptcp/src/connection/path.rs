@@ -67,9 +67,6 @@ pub(super) struct PathState {
     pub(super) phase: Phase,
     /// The peer's initial sequence number, once known.
     pub(super) peer_initial: Option<Seq>,
-    /// Whether a segment right behind the peer's SYN was looked at for the options that complete
-    /// the handshake.
-    pub(super) confirmed: bool,
     pub(super) local_id: u8,
     pub(super) remote_id: Option<u8>,
     pub(super) local_nonce: u32,
@@ -106,7 +103,6 @@ impl PathState {
             origin,
             phase: Phase::Opening,
             peer_initial: None,
-            confirmed: false,
             local_id: 0,
             remote_id: (origin == Origin::First).then_some(0),
             local_nonce: 0,
