@@ -132,7 +132,12 @@ impl Connection {
         self.controller.opened(id, ctx.now, mss);
         match (path.state.origin, self.shared.role) {
             (Origin::First, Role::Client) => self.finish_connect(ctx, id, segment),
-            (Origin::First, Role::Server) if self.shared.is_plain() => self.connected(ctx, id),
+            (Origin::First, Role::Server) if self.shared.is_plain() => {
+                self.connected(ctx, id);
+                if ctx.config.multipath {
+                    self.emit(ctx, Event::Fallback(FallbackReason::NotOffered));
+                }
+            }
             // The third ACK's options decide: see `confirm`.
             (Origin::First, Role::Server) => {}
             (Origin::Joins, _) => self.on_join_answer(ctx, id, segment),
