@@ -180,11 +180,19 @@ impl Source<'_> {
         let outbox = &mut self.path.outbox;
         let address = outbox.echoes.first().or(self.shared.announcements.front());
         let address = address.copied().map(MptcpOption::AddAddr);
+        // A DATA_FIN may leave no room for what else waits, and goes in an acknowledgement after it.
+        let crowded =
+            outbox.fail.is_some() || outbox.priority.is_some() || !outbox.removed.is_empty();
         let fin = self.shared.data_fin.map(|dsn| data_fin(self.shared, dsn));
         match fin {
-            Some(fin) if address.is_none() && room.admits(&fin) => room.add(fin, options),
-            _ => room.add(self.data_ack(), options),
-        };
+            Some(fin) if address.is_none() && !crowded && room.admits(&fin) => {
+                room.add(fin, options);
+            }
+            waiting => {
+                room.add(self.data_ack(), options);
+                self.more |= waiting.is_some();
+            }
+        }
         if let Some(address) = address {
             // As in Linux, an address that leaves no room for anything else goes alone; one that
             // does not even fit then never goes.
@@ -201,7 +209,6 @@ impl Source<'_> {
             } else {
                 outbox.echoes.remove(0);
             }
-            self.more |= self.shared.data_fin.is_some();
         }
         let outbox = &mut self.path.outbox;
         if let Some(dsn) = outbox.fail
