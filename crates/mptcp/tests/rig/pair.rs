@@ -9,6 +9,7 @@ use walkabout_mptcp::connection::{Config, Event, Info, SubflowError, SubflowInfo
 use walkabout_mptcp::stack::{ConnectionId, Stack};
 use walkabout_mptcp::subflow;
 
+use crate::network::log::Log;
 use crate::network::{Network, Path, address};
 
 /// The host that connects.
@@ -108,7 +109,7 @@ impl Pair {
 
     /// With a packet log.
     pub fn logged(mut self) -> Pair {
-        self.network = self.network.logged();
+        self.network.log = Some(Log::default());
         self
     }
 

@@ -85,7 +85,7 @@ impl Order {
                 self.subflows[stage(id)] = Stage::Absent;
             }
             Event::PriorityChanged(id, _) => {
-                assert!(self.subflows[stage(id)] >= Stage::Established, "{once}");
+                assert!(self.subflows[stage(id)] > Stage::Absent, "{once}");
             }
             Event::AddressAnnounced { .. } | Event::AddressWithdrawn(_) => {
                 assert!(self.connected && !before && !self.fallback, "{once}");

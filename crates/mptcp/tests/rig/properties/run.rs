@@ -13,8 +13,9 @@ use crate::pair::{CLIENT, PORT, Pair, Quality, SERVER, SERVER_ADDRESSES, config}
 /// After everything works again all is over by then: the largest retransmission timeout
 /// (120 s), the wait for a new subflow (60 s) and the keep-alive's probes, with much room.
 const REST: Duration = Duration::from_secs(1_200);
-/// The longest state that is left then: TIME-WAIT (60 s) with room.
-const AFTERMATH: Duration = Duration::from_secs(400);
+/// What is left then at most: 15 retransmissions of a FIN to an address that is gone (924 s), with
+/// room.
+const AFTERMATH: Duration = Duration::from_secs(1_300);
 
 /// A case under way.
 struct Run<'a> {
