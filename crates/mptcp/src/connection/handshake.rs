@@ -128,8 +128,6 @@ impl Connection {
         path.state.established = ctx.now;
         path.state.peer_initial.get_or_insert(segment.seq);
         path.state.controlled = true;
-        let mss = path.tcp.segment_payload() as u64;
-        self.controller.opened(id, ctx.now, mss);
         match (path.state.origin, self.shared.role) {
             (Origin::First, Role::Client) => self.finish_connect(ctx, id, segment),
             (Origin::First, Role::Server) if self.shared.is_plain() => {

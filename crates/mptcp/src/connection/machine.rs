@@ -165,6 +165,11 @@ impl Connection {
             path.state.stale_count = 0;
             path.state.stale = false;
         }
+        if !result.acceptable {
+            let challenges = path.tcp.info(ctx.now).challenges;
+            ctx.counters.challenges += challenges - path.state.challenges;
+            path.state.challenges = challenges;
+        }
         self.touch(id);
         if result.acceptable {
             if segment.flags.rst {
@@ -182,8 +187,6 @@ impl Connection {
                     self.on_subflow_fin(ctx, id);
                 }
             }
-        } else if (segment.flags.syn || segment.flags.rst) && path_is_synchronized(self, id) {
-            ctx.counters.challenges += 1;
         }
         self.check_end(ctx, id);
         self.progress(ctx);
@@ -269,7 +272,9 @@ impl Connection {
                 more: false,
             };
             let length = path.tcp.transmit(ctx.now, congestion, &mut source, packet);
-            if source.more && length.is_some() {
+            let more = source.more;
+            if length.is_some() && (more || path.state.outbox.is_waiting()) {
+                // They go with acknowledgements only; data went instead, or there was no room.
                 path.tcp.send_ack();
             }
             path.poll_at = path.tcp.poll_at();
@@ -346,12 +351,4 @@ impl Connection {
             duplicate_bytes: stream.duplicates(),
         }
     }
-}
-
-fn path_is_synchronized(connection: &Connection, id: SubflowId) -> bool {
-    let state = connection.path(id).map(|p| p.tcp.state());
-    !matches!(
-        state,
-        None | Some(State::SynSent | State::SynReceived | State::Closed)
-    )
 }

@@ -226,11 +226,7 @@ impl Source<'_> {
         {
             outbox.removed.clear();
         }
-        self.more |= outbox.fail.is_some()
-            || outbox.priority.is_some()
-            || !outbox.removed.is_empty()
-            || !outbox.echoes.is_empty()
-            || !self.shared.announcements.is_empty();
+        self.more |= !self.shared.announcements.is_empty();
     }
 
     fn data(
