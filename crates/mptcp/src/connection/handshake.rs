@@ -203,6 +203,7 @@ impl Connection {
         let Some(path) = self.path(id) else {
             return;
         };
+        let waiting = path.state.outbox.is_waiting();
         let right_behind = path
             .state
             .peer_initial
@@ -236,6 +237,9 @@ impl Connection {
                 });
                 if proof {
                     self.shared.fully_established = true;
+                    if waiting {
+                        self.send_acks(policy::SubflowSet::only(id));
+                    }
                 } else {
                     self.fall_back(ctx, id, FallbackReason::HandshakeStripped);
                 }

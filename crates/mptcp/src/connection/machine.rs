@@ -270,10 +270,11 @@ impl Connection {
                 shared: &mut self.shared,
                 path: &mut path.state,
                 more: false,
+                held: false,
             };
             let length = path.tcp.transmit(ctx.now, congestion, &mut source, packet);
-            let more = source.more;
-            if length.is_some() && (more || path.state.outbox.is_waiting()) {
+            let (more, held) = (source.more, source.held);
+            if length.is_some() && !held && (more || path.state.outbox.is_waiting()) {
                 // They go with acknowledgements only; data went instead, or there was no room.
                 path.tcp.send_ack();
             }

@@ -19,6 +19,8 @@ pub(super) struct Source<'a> {
     pub(super) path: &'a mut PathState,
     /// Whether options wait for another acknowledgement.
     pub(super) more: bool,
+    /// Whether they have to wait for the peer: until then each has the handshake's option.
+    pub(super) held: bool,
 }
 
 /// The room that is left, in whole words: options are padded.
@@ -163,12 +165,15 @@ impl Source<'_> {
             );
             let (hmac, _) = hmac.split_first_chunk().expect("an HMAC has 32 bytes");
             room.add(MptcpOption::Join(Join::Ack { hmac: *hmac }), options);
+            self.held = true;
             return;
         }
         if let Some(capable) = self.capable_with_keys()
             && !self.path.sent_data
         {
             room.add(MptcpOption::Capable(capable), options);
+            self.small_signals(room, options);
+            self.held = true;
             return;
         }
         self.signals(room, options);
@@ -210,6 +215,12 @@ impl Source<'_> {
                 outbox.echoes.remove(0);
             }
         }
+        self.small_signals(room, options);
+        self.more |= !self.shared.announcements.is_empty();
+    }
+
+    /// What fits beside another option.
+    fn small_signals(&mut self, room: &mut Room, options: &mut MptcpOptions) {
         let outbox = &mut self.path.outbox;
         if let Some(dsn) = outbox.fail
             && room.add(MptcpOption::Fail { dsn }, options)
@@ -226,7 +237,6 @@ impl Source<'_> {
         {
             outbox.removed.clear();
         }
-        self.more |= !self.shared.announcements.is_empty();
     }
 
     fn data(

@@ -21,7 +21,7 @@ use walkabout_mptcp::stack::{ConnectionId, Stack};
 /// Larger than any packet of these tests.
 const PACKET: usize = 2048;
 /// More events than this at one instant are a livelock.
-const EVENTS_AT_ONCE: u32 = 20_000;
+const EVENTS_AT_ONCE: u32 = 10_000;
 
 /// A host.
 pub struct Host {
