@@ -269,11 +269,13 @@ impl Connection {
                 shared: &mut self.shared,
                 path: &mut path.state,
                 more: false,
+                held: false,
             };
             let length = path.tcp.transmit(ctx.now, congestion, &mut source, packet);
-            let more = source.more;
+            let (more, held) = (source.more, source.held);
             let fin = self.shared.data_fin.is_some() && !self.shared.fin_told;
-            if length.is_some() && (more || fin || path.state.outbox.is_waiting()) {
+            let waiting = more || fin || path.state.outbox.is_waiting();
+            if length.is_some() && waiting && !held {
                 // They go with acknowledgements only; data went instead, or there was no room.
                 path.tcp.send_ack();
             }
