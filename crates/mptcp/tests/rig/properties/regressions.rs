@@ -82,3 +82,21 @@ fn the_only_subflow_is_closed_while_data_is_under_way() {
         true,
     );
 }
+
+#[test]
+fn a_wrong_checksum_while_a_join_is_under_way() {
+    run(
+        &Case {
+            seed: 2791813895128031,
+            checksum: [true, false],
+            operations: vec![
+                Wait { ms: 3 },
+                Faults { path: 0, loss: 0, duplicate: 0, reorder: 0, corrupt: 10, garble: 0 },
+                Open { side: 1, path: 0, server: 0, backup: false },
+                Write { side: 0, size: 1_421 },
+            ],
+            ..simplest()
+        },
+        true,
+    );
+}
