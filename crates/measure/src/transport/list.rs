@@ -2,7 +2,7 @@
 
 use super::kernel::{PathManagement, Protocol};
 use super::quic::udp;
-use super::{LocalPath, PacketEndpoint, PacketSetup, SocketEndpoint, kernel, quic};
+use super::{LocalPath, PacketEndpoint, PacketSetup, SocketEndpoint, kernel, quic, user};
 use crate::Clock;
 use model::{Name, Seed, World};
 use std::net::{IpAddr, SocketAddr};
@@ -15,15 +15,38 @@ pub struct Entry {
     pub summary: &'static str,
     /// Whether it uses several paths, and so runs under each policy.
     pub multipath: bool,
-    /// Whether the kernel's own path manager serves the policies that need no brain.
-    pub kernel_paths: bool,
+    /// Whose it is in the emulated world.
+    pub emulated: Implementation,
+    /// Whose it is in virtual time.
+    pub virtual_time: Implementation,
     /// Makes the client's end in the calling thread's network namespace.
     pub connect: fn(&ClientSetup<'_>) -> Result<Box<dyn SocketEndpoint>, SetupError>,
     /// Makes the server's end in the calling thread's network namespace.
     pub listen: fn(&ServerSetup<'_>) -> Result<Box<dyn SocketEndpoint>, SetupError>,
-    /// Its ends as state machines over packets, for virtual time; `None` where the stack is the
-    /// kernel's and knows no other time than the real one.
-    pub packets: Option<PacketEnds>,
+    /// Its ends as state machines over packets, for virtual time.
+    pub packets: PacketEnds,
+}
+
+/// Whose stack it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Implementation {
+    /// The Linux kernel's: its own path manager serves the policies that need no brain.
+    Kernel,
+    /// noq's, in user space.
+    Noq,
+    /// Walkabout's own, in user space.
+    Walkabout,
+}
+
+impl Implementation {
+    /// As `list transports` says it.
+    pub fn words(self) -> &'static str {
+        match self {
+            Implementation::Kernel => "the Linux kernel's",
+            Implementation::Noq => "noq's",
+            Implementation::Walkabout => "walkabout's own",
+        }
+    }
 }
 
 /// How the two ends of a transport are made for virtual time.
@@ -52,6 +75,8 @@ pub struct ClientSetup<'a> {
     pub channels: usize,
     /// The congestion controller; the stack's default when absent.
     pub congestion: Option<&'a str>,
+    /// The packet scheduler, for stacks that have several; the stack's default when absent.
+    pub scheduler: Option<&'a str>,
     /// The path manager the connection runs under.
     pub policy: &'a policy::list::Entry,
     /// The server's certificate.
@@ -70,6 +95,8 @@ pub struct ServerSetup<'a> {
     pub client_paths: &'a [(Name, IpAddr)],
     /// The congestion controller; the stack's default when absent.
     pub congestion: Option<&'a str>,
+    /// The packet scheduler, for stacks that have several; the stack's default when absent.
+    pub scheduler: Option<&'a str>,
     /// The server's certificate and key.
     pub identity: &'a quic::Identity,
 }
@@ -78,60 +105,99 @@ pub struct ServerSetup<'a> {
 pub const TRANSPORTS: &[Entry] = &[
     Entry {
         name: "mpquic",
-        summary: "multipath QUIC of noq",
+        summary: "multipath QUIC",
         multipath: true,
-        kernel_paths: false,
+        emulated: Implementation::Noq,
+        virtual_time: Implementation::Noq,
         connect: |setup| noq_client(setup, true),
         listen: |setup| noq_server(setup, true),
-        packets: Some(PacketEnds {
+        packets: PacketEnds {
             connect: |setup| Ok(Box::new(quic::Packets::connect(setup, true)?)),
             listen: |setup| Ok(Box::new(quic::Packets::listen(setup, true)?)),
-        }),
+        },
     },
     Entry {
         name: "mptcp",
-        summary: "Multipath TCP of the Linux kernel",
+        summary: "Multipath TCP",
         multipath: true,
-        kernel_paths: true,
+        emulated: Implementation::Kernel,
+        virtual_time: Implementation::Walkabout,
         connect: |setup| kernel_client(setup, Protocol::Mptcp),
         listen: |setup| kernel_server(setup, Protocol::Mptcp),
-        packets: None,
+        packets: MPTCP_PACKETS,
+    },
+    Entry {
+        name: "mptcp-user",
+        summary: "Multipath TCP in user space",
+        multipath: true,
+        emulated: Implementation::Walkabout,
+        virtual_time: Implementation::Walkabout,
+        connect: |_| Err(NOT_YET.into()),
+        listen: |_| Err(NOT_YET.into()),
+        packets: MPTCP_PACKETS,
     },
     Entry {
         name: "quic",
-        summary: "QUIC of noq on the first path",
+        summary: "QUIC on the first path",
         multipath: false,
-        kernel_paths: false,
+        emulated: Implementation::Noq,
+        virtual_time: Implementation::Noq,
         connect: |setup| noq_client(setup, false),
         listen: |setup| noq_server(setup, false),
-        packets: Some(PacketEnds {
+        packets: PacketEnds {
             connect: |setup| Ok(Box::new(quic::Packets::connect(setup, false)?)),
             listen: |setup| Ok(Box::new(quic::Packets::listen(setup, false)?)),
-        }),
+        },
     },
     Entry {
         name: "tcp",
-        summary: "TCP of the Linux kernel on the first path",
+        summary: "TCP on the first path",
         multipath: false,
-        kernel_paths: false,
+        emulated: Implementation::Kernel,
+        virtual_time: Implementation::Walkabout,
         connect: |setup| kernel_client(setup, Protocol::Tcp),
         listen: |setup| kernel_server(setup, Protocol::Tcp),
-        packets: None,
+        packets: TCP_PACKETS,
+    },
+    Entry {
+        name: "tcp-user",
+        summary: "TCP in user space on the first path",
+        multipath: false,
+        emulated: Implementation::Walkabout,
+        virtual_time: Implementation::Walkabout,
+        connect: |_| Err(NOT_YET.into()),
+        listen: |_| Err(NOT_YET.into()),
+        packets: TCP_PACKETS,
     },
 ];
 
+const NOT_YET: &str =
+    "the user-space stack does not yet run over real packets; use --world virtual";
+
+const MPTCP_PACKETS: PacketEnds = PacketEnds {
+    connect: |setup| Ok(Box::new(user::Packets::connect(setup, true)?)),
+    listen: |setup| Ok(Box::new(user::Packets::listen(setup, true)?)),
+};
+
+const TCP_PACKETS: PacketEnds = PacketEnds {
+    connect: |setup| Ok(Box::new(user::Packets::connect(setup, false)?)),
+    listen: |setup| Ok(Box::new(user::Packets::listen(setup, false)?)),
+};
+
 impl Entry {
-    /// Whether it can run in `world`.
-    pub fn runs_in(&self, world: World) -> bool {
+    /// Whose stack it is in `world`.
+    pub fn implementation(&self, world: World) -> Implementation {
         match world {
-            World::Virtual => self.packets.is_some(),
-            World::Emulated => true,
+            World::Virtual => self.virtual_time,
+            World::Emulated => self.emulated,
         }
     }
 
-    /// Whether a path manager of ours decides at run time under `policy`, and not the kernel's.
-    pub fn decides_at_run_time(&self, policy: &policy::list::Entry) -> bool {
-        self.multipath && !(self.kernel_paths && policy.kernel.is_some())
+    /// Whether in `world` a path manager of ours decides at run time under `policy`, and not the
+    /// kernel's.
+    pub fn decides_at_run_time(&self, world: World, policy: &policy::list::Entry) -> bool {
+        let kernel = self.implementation(world) == Implementation::Kernel;
+        self.multipath && !(kernel && policy.kernel.is_some())
     }
 }
 

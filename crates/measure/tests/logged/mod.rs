@@ -43,6 +43,7 @@ pub fn manifest(status: Status) -> Manifest {
         transports: vec!["tcp".into()],
         policies: vec!["single".into()],
         congestion: None,
+        scheduler: None,
         traffic: Traffic::Interactive(Interactive::default()),
         paths: vec![
             path("wifi", PathKind::Wifi),

@@ -14,6 +14,7 @@ mod set;
 mod traffic;
 mod walk;
 
+pub use check::Names;
 pub use error::ScenarioError;
 pub use failure::{Failure, FailureKind, Phase};
 pub use link::{Burst, Change, Link, Queue, QueueKind, Reorder};
@@ -47,6 +48,10 @@ pub struct Scenario {
     /// The congestion controller of every transport; the stack's own default when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub congestion: Option<String>,
+    /// The packet scheduler of the user-space Multipath TCP (`walkabout list schedulers`), its
+    /// default when absent; the other transports have one of their own and heed no other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scheduler: Option<String>,
     /// What the application does.
     pub traffic: Traffic,
     /// The paths, 1 to 8, each under a `[[path]]` of its own; a connection starts on the first.
