@@ -58,10 +58,10 @@ fn transports_and_policies_are_documented() {
 fn schedulers_and_controllers_are_documented() {
     let schedulers = policy::scheduler::list::SCHEDULERS.iter().map(|e| e.name);
     sorted(schedulers.clone());
-    mentions("policies.md", schedulers);
+    mentions("schedulers.md", schedulers);
     let controllers = policy::congestion::list::CONTROLLERS.iter().map(|e| e.name);
     sorted(controllers.clone());
-    mentions("policies.md", controllers);
+    mentions("congestion.md", controllers);
 }
 
 #[test]
