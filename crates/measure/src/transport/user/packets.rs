@@ -3,8 +3,8 @@
 
 use super::channel::{Channel, Phase};
 use super::observe::Observed;
-use super::settings::{self, UserError};
-use crate::transport::{Endpoint, PacketEndpoint, PacketSetup};
+use super::settings::{self, Setup, UserError};
+use crate::transport::{Endpoint, PacketEndpoint};
 use model::manifest::Stack as StackRow;
 use model::record::{Event, EventKind, Sample};
 use model::{Name, PathIndex, Side, Time};
@@ -53,37 +53,38 @@ pub struct Packets {
 
 impl Packets {
     /// A client that begins to connect over the first path, once for each channel.
-    pub fn connect(setup: &PacketSetup<'_>, multipath: bool) -> Result<Packets, UserError> {
-        let Some(first) = setup.paths.first().filter(|_| setup.channels > 0) else {
+    pub fn connect(now: Time, setup: Setup<'_>, channels: usize) -> Result<Packets, UserError> {
+        let Some((_, first)) = setup.paths.first().filter(|_| channels > 0) else {
             return Err(UserError::Empty);
         };
-        let mut end = Packets::new(setup, Side::Client, multipath)?;
-        let local = SocketAddr::new(first.address, 0);
-        for number in 0..setup.channels {
-            let id = end.stack.connect(Time::ZERO, local, setup.server);
+        let (local, server) = (SocketAddr::new(*first, 0), setup.server);
+        let mut end = Packets::new(setup, Side::Client)?;
+        for number in 0..channels {
+            let id = end.stack.connect(now, local, server);
             end.numbers.insert(id, number);
             end.channels.push(Channel::new(id, Phase::Connecting));
         }
-        end.settle(Time::ZERO);
+        end.settle(now);
         Ok(end)
     }
 
     /// A server that accepts connections at its address.
-    pub fn listen(setup: &PacketSetup<'_>, multipath: bool) -> Result<Packets, UserError> {
-        let mut end = Packets::new(setup, Side::Server, multipath)?;
-        end.stack.listen(setup.server);
+    pub fn listen(setup: Setup<'_>) -> Result<Packets, UserError> {
+        let server = setup.server;
+        let mut end = Packets::new(setup, Side::Server)?;
+        end.stack.listen(server);
         Ok(end)
     }
 
-    fn new(setup: &PacketSetup<'_>, side: Side, multipath: bool) -> Result<Packets, UserError> {
-        let config = settings::config(setup, multipath)?;
+    fn new(setup: Setup<'_>, side: Side) -> Result<Packets, UserError> {
+        let config = settings::config(&setup)?;
         let name = match side {
             Side::Client => "client.stack",
             Side::Server => "server.stack",
         };
-        let paths = setup.paths.iter().map(|path| Path {
-            name: path.name.clone(),
-            client: path.address,
+        let paths = setup.paths.into_iter().map(|(name, client)| Path {
+            name,
+            client,
             present: true,
             refusal_noted: false,
         });
