@@ -4,7 +4,7 @@ use super::kernel::{PathManagement, Protocol};
 use super::quic::udp;
 use super::{LocalPath, PacketEndpoint, PacketSetup, SocketEndpoint, kernel, quic, user};
 use crate::Clock;
-use model::{Name, Seed, World};
+use model::{Name, Seed, Time, World};
 use std::net::{IpAddr, SocketAddr};
 
 /// An entry of the list.
@@ -175,13 +175,13 @@ const NOT_YET: &str =
     "the user-space stack does not yet run over real packets; use --world virtual";
 
 const MPTCP_PACKETS: PacketEnds = PacketEnds {
-    connect: |setup| Ok(Box::new(user::Packets::connect(setup, true)?)),
-    listen: |setup| Ok(Box::new(user::Packets::listen(setup, true)?)),
+    connect: |setup| packet_client(setup, true),
+    listen: |setup| packet_server(setup, true),
 };
 
 const TCP_PACKETS: PacketEnds = PacketEnds {
-    connect: |setup| Ok(Box::new(user::Packets::connect(setup, false)?)),
-    listen: |setup| Ok(Box::new(user::Packets::listen(setup, false)?)),
+    connect: |setup| packet_client(setup, false),
+    listen: |setup| packet_server(setup, false),
 };
 
 impl Entry {
@@ -234,6 +234,39 @@ fn kernel_server(
         congestion: setup.congestion.map(str::to_owned),
         clock: setup.clock,
     })?))
+}
+
+/// What the user-space stack takes of a setup for virtual time.
+fn user_setup<'a>(setup: &PacketSetup<'a>, multipath: bool) -> user::Setup<'a> {
+    user::Setup {
+        multipath,
+        seed: setup.seed,
+        server: setup.server,
+        paths: setup
+            .paths
+            .iter()
+            .map(|path| (path.name.clone(), path.address))
+            .collect(),
+        congestion: setup.congestion,
+        scheduler: setup.scheduler,
+    }
+}
+
+fn packet_client(
+    setup: &PacketSetup<'_>,
+    multipath: bool,
+) -> Result<Box<dyn PacketEndpoint>, SetupError> {
+    let config = user_setup(setup, multipath);
+    let client = user::Packets::connect(Time::ZERO, config, setup.channels)?;
+    Ok(Box::new(client))
+}
+
+fn packet_server(
+    setup: &PacketSetup<'_>,
+    multipath: bool,
+) -> Result<Box<dyn PacketEndpoint>, SetupError> {
+    let config = user_setup(setup, multipath);
+    Ok(Box::new(user::Packets::listen(config)?))
 }
 
 fn noq_client(

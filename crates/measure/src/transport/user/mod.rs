@@ -13,4 +13,4 @@ mod packets;
 mod settings;
 
 pub use packets::Packets;
-pub use settings::{DEFAULT_CONGESTION, DEFAULT_SCHEDULER, UserError};
+pub use settings::{DEFAULT_CONGESTION, DEFAULT_SCHEDULER, Setup, UserError};

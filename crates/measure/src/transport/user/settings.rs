@@ -1,12 +1,11 @@
 //! How is a stack configured under the names that a scenario gives?
 
-use crate::transport::PacketSetup;
-use model::spelling;
+use model::{Name, Seed, spelling};
 use mptcp::connection::Config;
 use mptcp::subflow;
 use policy::congestion::list as controllers;
 use policy::scheduler::list as schedulers;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 /// The congestion controller where the scenario names none: Linux's (net.ipv4.tcp_congestion_control).
@@ -16,6 +15,22 @@ pub const DEFAULT_SCHEDULER: &str = "linux-default";
 
 /// What a path carries in one packet: Ethernet's, as in the emulated world.
 const MTU: u16 = 1_500;
+
+/// What either end needs to be set up.
+pub struct Setup<'a> {
+    /// Multipath TCP, or TCP.
+    pub multipath: bool,
+    /// The run's seed.
+    pub seed: Seed,
+    /// Where the server listens.
+    pub server: SocketAddr,
+    /// The client's paths: their names, and its address on each.
+    pub paths: Vec<(Name, IpAddr)>,
+    /// The congestion controller; [`DEFAULT_CONGESTION`] when absent.
+    pub congestion: Option<&'a str>,
+    /// The packet scheduler; [`DEFAULT_SCHEDULER`] when absent.
+    pub scheduler: Option<&'a str>,
+}
 
 /// Why an end could not be set up.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -74,13 +89,13 @@ fn scheduler(asked: Option<&str>) -> Result<&'static schedulers::Entry, UserErro
 
 /// The stack's configuration: Linux's (the sources are beside the fields), but for what the
 /// scenario names.
-pub(super) fn config(setup: &PacketSetup<'_>, multipath: bool) -> Result<Config, UserError> {
+pub(super) fn config(setup: &Setup<'_>) -> Result<Config, UserError> {
     let headers = match setup.server {
         SocketAddr::V4(_) => 20 + 20,
         SocketAddr::V6(_) => 40 + 20,
     };
     Ok(Config {
-        multipath,
+        multipath: setup.multipath,
         checksum: false,
         send_buffer: 4 << 20,
         receive_buffer: 6 << 20,
