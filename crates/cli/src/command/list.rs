@@ -53,13 +53,7 @@ fn entries(what: What) -> Result<Vec<(String, String)>, Failure> {
     Ok(match what {
         What::Congestion => policy::congestion::list::CONTROLLERS
             .iter()
-            .map(|e| {
-                let coupled = match e.coupled {
-                    true => "; coupled over the subflows of a connection",
-                    false => "",
-                };
-                pair(e.name, &format!("{}{coupled}", e.summary))
-            })
+            .map(|e| pair(e.name, e.summary))
             .collect(),
         What::Metrics => analysis::metric::list::METRICS
             .iter()
