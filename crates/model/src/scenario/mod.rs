@@ -23,6 +23,7 @@ pub use set::{Origin, Setting};
 pub use traffic::{Bulk, Interactive, Ping, Traffic};
 pub use walk::{Walk, Waypoint};
 
+use crate::family::Family;
 use crate::path::{Name, PathIndex, PathKind};
 use crate::units::Span;
 use schemars::JsonSchema;
@@ -47,6 +48,9 @@ pub struct Scenario {
     /// The congestion controller of every transport; the stack's own default when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub congestion: Option<String>,
+    /// The version of the internet protocol on every path: `ipv4` unless said otherwise.
+    #[serde(default, skip_serializing_if = "Family::is_default")]
+    pub family: Family,
     /// What the application does.
     pub traffic: Traffic,
     /// The paths, 1 to 8, each under a `[[path]]` of its own; a connection starts on the first.

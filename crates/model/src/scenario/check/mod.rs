@@ -75,6 +75,7 @@ pub(super) fn scenario(scenario: &Scenario) -> Result<(), Fault> {
         transports,
         policies,
         congestion,
+        family: _,
         traffic: pattern,
         paths,
         failures,
