@@ -238,6 +238,7 @@ pub fn manifest(transport: &str, policy: &str) -> Manifest {
         policies: texts(&["single", "fullmesh", "backup"]),
         congestion: None,
         scheduler: None,
+        family: model::Family::Ipv4,
         traffic: Traffic::Interactive(Interactive::default()),
         paths: vec![
             path("wifi", PathKind::Wifi),

@@ -2,7 +2,7 @@
 
 use super::kernel::{PathManagement, Protocol};
 use super::quic::udp;
-use super::{LocalPath, PacketEndpoint, PacketSetup, SocketEndpoint, kernel, quic, user};
+use super::{LocalPath, PacketEndpoint, PacketSetup, SocketEndpoint, kernel, quic, raw, user};
 use crate::Clock;
 use model::{Name, Seed, Time, World};
 use std::net::{IpAddr, SocketAddr};
@@ -132,8 +132,8 @@ pub const TRANSPORTS: &[Entry] = &[
         multipath: true,
         emulated: Implementation::Walkabout,
         virtual_time: Implementation::Walkabout,
-        connect: |_| Err(NOT_YET.into()),
-        listen: |_| Err(NOT_YET.into()),
+        connect: |setup| user_client(setup, true),
+        listen: |setup| user_server(setup, true),
         packets: MPTCP_PACKETS,
     },
     Entry {
@@ -165,14 +165,11 @@ pub const TRANSPORTS: &[Entry] = &[
         multipath: false,
         emulated: Implementation::Walkabout,
         virtual_time: Implementation::Walkabout,
-        connect: |_| Err(NOT_YET.into()),
-        listen: |_| Err(NOT_YET.into()),
+        connect: |setup| user_client(setup, false),
+        listen: |setup| user_server(setup, false),
         packets: TCP_PACKETS,
     },
 ];
-
-const NOT_YET: &str =
-    "the user-space stack does not yet run over real packets; use --world virtual";
 
 const MPTCP_PACKETS: PacketEnds = PacketEnds {
     connect: |setup| packet_client(setup, true),
@@ -234,6 +231,41 @@ fn kernel_server(
         congestion: setup.congestion.map(str::to_owned),
         clock: setup.clock,
     })?))
+}
+
+fn user_client(
+    setup: &ClientSetup<'_>,
+    multipath: bool,
+) -> Result<Box<dyn SocketEndpoint>, SetupError> {
+    let paths = setup.paths.iter();
+    let config = user::Setup {
+        multipath,
+        seed: setup.seed,
+        server: setup.server,
+        paths: paths.map(|p| (p.name.clone(), p.address)).collect(),
+        congestion: setup.congestion,
+        scheduler: setup.scheduler,
+    };
+    let client = user::Packets::connect(setup.clock.now(), config, setup.channels)?;
+    let socket = raw::Socket::client(client, setup.clock, setup.paths)?;
+    Ok(Box::new(socket))
+}
+
+fn user_server(
+    setup: &ServerSetup<'_>,
+    multipath: bool,
+) -> Result<Box<dyn SocketEndpoint>, SetupError> {
+    let server = user::Packets::listen(user::Setup {
+        multipath,
+        seed: setup.seed,
+        server: setup.address,
+        paths: setup.client_paths.to_vec(),
+        congestion: setup.congestion,
+        scheduler: setup.scheduler,
+    })?;
+    let address = setup.address.ip();
+    let socket = raw::Socket::server(server, setup.clock, address, setup.client_paths)?;
+    Ok(Box::new(socket))
 }
 
 /// What the user-space stack takes of a setup for virtual time.

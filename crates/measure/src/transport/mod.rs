@@ -3,8 +3,8 @@
 
 /// An end's channels are those of one of its fields.
 macro_rules! channels_are_of {
-    ($end:ty, $field:ident) => {
-        impl traffic::Channels for $end {
+    ($end:ty, $field:ident $(, $of:ident: $bound:path)?) => {
+        impl$(<$of: $bound>)? traffic::Channels for $end {
             fn write(&mut self, channel: usize, data: &[u8]) {
                 self.$field.write(channel, data);
             }
@@ -24,6 +24,7 @@ macro_rules! channels_are_of {
 pub mod kernel;
 pub mod list;
 pub mod quic;
+pub mod raw;
 pub mod user;
 
 use model::manifest::Stack;

@@ -24,6 +24,7 @@ pub use set::{Origin, Setting};
 pub use traffic::{Bulk, Interactive, Ping, Traffic};
 pub use walk::{Walk, Waypoint};
 
+use crate::family::Family;
 use crate::path::{Name, PathIndex, PathKind};
 use crate::units::Span;
 use schemars::JsonSchema;
@@ -52,6 +53,9 @@ pub struct Scenario {
     /// default when absent; the other transports have one of their own and heed no other.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheduler: Option<String>,
+    /// The version of the internet protocol on every path: `ipv4` unless said otherwise.
+    #[serde(default, skip_serializing_if = "Family::is_default")]
+    pub family: Family,
     /// What the application does.
     pub traffic: Traffic,
     /// The paths, 1 to 8, each under a `[[path]]` of its own; a connection starts on the first.

@@ -148,7 +148,7 @@ fn run(spec: &RunSpec, reports: &mut impl Write) -> Result<Timing, WorkError> {
         .iter()
         .map(|p| (p.name.clone(), p.kind))
         .collect();
-    let mut ground = Ground::make(&kinds, device)?;
+    let mut ground = Ground::make(&kinds, scenario.family, device)?;
     let failures = FailureDriver::new(scenario, spec.seed, &ground)?;
     let mut manifest = manifest(spec, &ground)?;
     let recorder = Recorder::create(&spec.folder, &manifest, &names)?;

@@ -79,13 +79,13 @@ impl EventLoop {
             .map(|(index, path)| LocalPath {
                 name: path.name.clone(),
                 kind: path.kind,
-                address: addresses::client(index).into(),
+                address: addresses::client(scenario.family, index),
                 interface: 0,
             })
             .collect();
         let setup = PacketSetup {
             seed: spec.seed,
-            server: SocketAddr::new(addresses::SERVER.into(), addresses::PORT),
+            server: SocketAddr::new(addresses::server(scenario.family), addresses::PORT),
             paths: &paths,
             channels: scenario.traffic.channels(),
             congestion: scenario.congestion.as_deref(),

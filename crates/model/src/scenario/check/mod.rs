@@ -87,6 +87,7 @@ pub(super) fn scenario(scenario: &Scenario) -> Result<(), Fault> {
         policies,
         congestion,
         scheduler,
+        family: _,
         traffic: pattern,
         paths,
         failures,
