@@ -105,8 +105,8 @@ impl Cubic {
         epoch.reno += ALPHA * acked as f64 / self.window.bytes() as f64;
 
         // The window to have when what is sent now is acknowledged (RFC 9438, section 4.2).
-        let ahead = self.min_rtt.unwrap_or_default();
-        let target = epoch.target((now.since(epoch.start) + ahead).as_secs_f64());
+        let ahead = self.min_rtt.unwrap_or_default().as_secs_f64();
+        let target = epoch.target(now.since(epoch.start).as_secs_f64() + ahead);
         let missing = target.max(epoch.reno) - window;
         let mut segments = SLOWEST * window;
         if missing > 0.0 {

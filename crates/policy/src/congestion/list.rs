@@ -1,7 +1,7 @@
 //! The list of congestion controllers.
 
 use super::separate::Separate;
-use super::{Controller, balia, cubic, lia, olia, reno};
+use super::{Controller, balia, bbr, cubic, lia, olia, reno};
 
 /// An entry of the list.
 pub struct Entry {
@@ -22,6 +22,12 @@ pub const CONTROLLERS: &[Entry] = &[
         summary: "coupled; between LIA's friendliness and OLIA's responsiveness (draft-walid)",
         coupled: true,
         make: || Box::new(balia::Balia::default()),
+    },
+    Entry {
+        name: "bbr",
+        summary: "paces at the rate the path delivers, two round trips in flight (BBR version 1, as in Linux)",
+        coupled: false,
+        make: || Box::new(Separate::<bbr::Bbr>::default()),
     },
     Entry {
         name: "cubic",

@@ -26,6 +26,7 @@
 //! nothing; its window is 0 and its threshold `u64::MAX`.
 
 pub mod balia;
+pub mod bbr;
 pub mod coupled;
 pub mod cubic;
 pub mod hystart;
@@ -36,6 +37,17 @@ pub mod reno;
 pub mod separate;
 pub mod table;
 pub mod window;
+
+#[cfg(test)]
+mod alone;
+#[cfg(test)]
+mod fairness;
+#[cfg(test)]
+mod growth;
+#[cfg(test)]
+mod properties;
+#[cfg(test)]
+mod simulation;
 
 use crate::subflow::SubflowId;
 use model::Time;
