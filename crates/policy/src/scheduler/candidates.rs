@@ -13,8 +13,7 @@ use std::time::Duration;
 /// How soon a subflow's turn comes; only those of the least rank there is may take data.
 fn rank(subflow: &Subflow) -> u8 {
     match (subflow.works(), subflow.backup, subflow.is_idle()) {
-        // Nothing would come back that makes room.
-        (_, _, true) if subflow.window_room == 0 => UNABLE,
+        _ if is_stuck(subflow) => UNABLE,
         (true, false, _) => 0,
         (true, true, _) => 1,
         (false, false, true) => 2,
@@ -23,17 +22,30 @@ fn rank(subflow: &Subflow) -> u8 {
     }
 }
 
+/// Whether it has no room and never will, for nothing comes back that makes some.
+fn is_stuck(subflow: &Subflow) -> bool {
+    subflow.is_idle() && subflow.window_room == 0
+}
+
+/// Those that work, backups or not, with room or without.
+pub(super) fn working<'a>(view: &View<'a>) -> impl Iterator<Item = &'a Subflow> + Clone + use<'a> {
+    let works = |s: &&Subflow| s.works() && !is_stuck(s);
+    view.subflows.iter().filter(works)
+}
+
 /// The rank of those that take no data: they do not work, but what they retransmit may yet show
 /// that they do.
 const UNABLE: u8 = 4;
 
-/// The subflows that may take data, with room or without.
+/// The subflows that may take data, with room or without. One that is alone always may: such a
+/// connection is TCP.
 pub(super) fn in_play<'a>(view: &View<'a>) -> impl Iterator<Item = &'a Subflow> + Clone + use<'a> {
     let subflows = view.subflows;
+    let alone = subflows.len() == 1;
     let least = subflows.iter().map(rank).min().unwrap_or(UNABLE);
     subflows
         .iter()
-        .filter(move |s| least < UNABLE && rank(s) == least)
+        .filter(move |s| alone || least < UNABLE && rank(s) == least)
 }
 
 /// By smoothed round-trip time, the unmeasured last.

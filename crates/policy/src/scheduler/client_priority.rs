@@ -1,14 +1,13 @@
 //! `client-priority`: does Wi-Fi retransmit?
 //!
-//! What MultiMob runs on the smartphone: "a priority scheduler that favors WiFi and only uses
-//! cellular when the WiFi subflow experiences retransmissions" (De Coninck and Bonaventure,
-//! MultiMob, section III.A). A scheduler knows no interfaces: Wi-Fi is the regular subflow that
-//! exists longest, or the subflow that exists longest when all are backups; the others are
-//! cellular. While Wi-Fi retransmits and cellular has no room, data still goes to Wi-Fi, unless
-//! that is potentially failed.
+//! What MultiMob runs on the smartphone: Wi-Fi has priority, and cellular serves only while Wi-Fi
+//! retransmits (De Coninck and Bonaventure, MultiMob, section III.A). A scheduler knows no
+//! interfaces: Wi-Fi is the regular subflow that exists longest, or the subflow that exists
+//! longest when all are backups; the others are cellular. While Wi-Fi retransmits and cellular has
+//! no room, data still goes to Wi-Fi, unless that is potentially failed.
 
 use super::candidates::{admitted, in_play};
-use super::candidates::{by_rtt, fill, is_recovery, once_more, with_room};
+use super::candidates::{by_rtt, fill, is_recovery, once_more, with_room, working};
 use super::{Assignment, Occasion, Piece, Reinjection, Scheduler, Subflow, View};
 use crate::subflow::SubflowId;
 
@@ -26,10 +25,9 @@ fn wifi(view: &View<'_>) -> Option<Wifi> {
         .subflows
         .iter()
         .min_by_key(|s| (s.backup, s.established, s.id))?;
-    let moves = wifi.window_room > 0 || !wifi.is_idle();
     Some(Wifi {
         id: wifi.id,
-        suffices: wifi.works() && !wifi.retransmitting && moves,
+        suffices: !wifi.retransmitting && working(view).any(|s| s.id == wifi.id),
     })
 }
 
@@ -37,8 +35,7 @@ impl Wifi {
     /// The subflows that may take data while one that works exists.
     fn allowed<'a>(&self, view: &View<'a>) -> impl Iterator<Item = &'a Subflow> + Clone {
         let Wifi { id, suffices } = *self;
-        let works = view.subflows.iter().filter(|s| s.works());
-        works.filter(move |s| !suffices || s.id == id)
+        working(view).filter(move |s| !suffices || s.id == id)
     }
 
     /// Cellular before Wi-Fi: it is asked about only when Wi-Fi does not suffice.
@@ -51,7 +48,7 @@ impl Scheduler for ClientPriority {
     fn next(&mut self, view: &View<'_>) -> Option<Assignment> {
         let wifi = wifi(view)?;
         let bytes = admitted(view);
-        let chosen = if view.subflows.iter().any(Subflow::works) {
+        let chosen = if working(view).next().is_some() {
             let open = wifi
                 .allowed(view)
                 .filter(|s| bytes > 0 && s.has_room(bytes));
@@ -72,7 +69,7 @@ impl Scheduler for ClientPriority {
             return None;
         }
         let wifi = wifi(view)?;
-        let chosen = if view.subflows.iter().any(Subflow::works) {
+        let chosen = if working(view).next().is_some() {
             once_more(wifi.allowed(view), occasion, piece, |s| wifi.order(s))
         } else {
             once_more(in_play(view), occasion, piece, by_rtt)

@@ -7,9 +7,8 @@
 //! not; when its window has no room, the data waits for it rather than use an older one. With one
 //! subflow there is nothing to choose.
 
-use super::candidates::{admitted, fill, in_play, is_recovery};
+use super::candidates::{admitted, fill, in_play, is_recovery, working};
 use super::{Assignment, Occasion, Piece, Reinjection, Scheduler, Subflow, View};
-use crate::subflow::SubflowSet;
 use model::Time;
 use std::cmp::Reverse;
 use std::time::Duration;
@@ -24,27 +23,21 @@ fn recency(subflow: &Subflow) -> (Time, impl Ord + use<>) {
     (last, (Reverse(rtt), Reverse(subflow.id)))
 }
 
-/// The most recent, with room or without, of those that work and are not among `carriers`; of
-/// those that may take data when none works.
-fn latest<'a>(view: &View<'a>, carriers: SubflowSet) -> Option<&'a Subflow> {
-    if let [only] = view.subflows {
-        return Some(only).filter(|s| !carriers.contains(s.id));
-    }
-    let fresh = |s: &&Subflow| !carriers.contains(s.id);
-    // What is idle without room never gets any: nothing comes back.
-    let works = |s: &&Subflow| s.works() && (s.window_room > 0 || !s.is_idle());
-    if view.subflows.iter().any(|s| works(&s)) {
-        let some = view.subflows.iter().filter(works);
-        some.filter(fresh).max_by_key(|s| recency(s))
+/// The most recent of those to `keep`, with room or without, that work; of those that may take
+/// data when none works.
+fn latest<'a>(view: &View<'a>, keep: impl Fn(&Subflow) -> bool) -> Option<&'a Subflow> {
+    let keep = |s: &&Subflow| keep(s);
+    if view.subflows.len() > 1 && working(view).next().is_some() {
+        working(view).filter(keep).max_by_key(|s| recency(s))
     } else {
-        in_play(view).filter(fresh).max_by_key(|s| recency(s))
+        in_play(view).filter(keep).max_by_key(|s| recency(s))
     }
 }
 
 impl Scheduler for Follow {
     fn next(&mut self, view: &View<'_>) -> Option<Assignment> {
         let bytes = admitted(view);
-        let latest = latest(view, SubflowSet::EMPTY)?;
+        let latest = latest(view, |_| true)?;
         (bytes > 0 && latest.has_room(bytes)).then(|| fill(view, latest))
     }
 
@@ -57,10 +50,10 @@ impl Scheduler for Follow {
         if !is_recovery(occasion) {
             return None;
         }
-        let fresh = latest(view, piece.carriers);
-        // After a timeout what was delivered, and dropped above TCP, goes where the peer is.
-        let delivered = || latest(view, SubflowSet::EMPTY).filter(|s| s.is_idle());
-        let chosen = fresh.or_else(|| (occasion == Occasion::Timeout).then(delivered).flatten())?;
+        let fresh = latest(view, |s| !piece.carriers.contains(s.id));
+        // Where it was delivered, and dropped above TCP.
+        let delivered = || latest(view, |s| occasion == Occasion::Timeout && s.is_idle());
+        let chosen = fresh.or_else(delivered)?;
         chosen
             .has_room(piece.bytes)
             .then(|| Reinjection::onto(chosen.id))

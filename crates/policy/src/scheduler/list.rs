@@ -50,7 +50,7 @@ pub const SCHEDULERS: &[Entry] = &[
     Entry {
         name: "redundant",
         summary: "everything on every subflow",
-        make: || Box::new(redundant::Redundant),
+        make: || Box::new(redundant::Redundant::default()),
     },
     Entry {
         name: "round-robin",

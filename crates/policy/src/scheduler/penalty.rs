@@ -2,7 +2,7 @@
 //! subflow pays for it?
 //!
 //! Opportunistic retransmission and penalisation of slow subflows: Raiciu et al., "How Hard Can
-//! It Be? Designing and Implementing a Deployable Multipath TCP", NSDI 2012, section 4.2.
+//! It Be? Designing and Implementing a Deployable Multipath TCP", NSDI 2012.
 
 use super::candidates::{by_rtt, in_play};
 use super::{Piece, Reinjection, Subflow, View};

@@ -1,7 +1,7 @@
 //! `round-robin`: whose turn is it?
 //!
 //! The subflows with room take one segment each, in turn (Paasch et al., "Experimental
-//! Evaluation of Multipath TCP Schedulers", CSWS 2014, section 3; the round is bound by the
+//! Evaluation of Multipath TCP Schedulers", CSWS 2014; the round is bound by the
 //! congestion windows, so that in bulk transfers each subflow gets what its window clocks out).
 
 use super::candidates::{in_play, is_recovery, once_more, segment, with_room};
