@@ -181,7 +181,7 @@ fn bound(text: &str) -> Result<f64, String> {
 
 fn print_text(agreement: &Agreement) {
     for arm in &agreement.arms {
-        println!("{}", arm.label());
+        println!("{}", arm.heading());
         print_parts(&[arm.metrics()]);
     }
     println!(
