@@ -5,7 +5,6 @@ use model::{PathIndex, Time};
 use mptcp::connection::Info;
 use mptcp::stack::{ConnectionId, Stack};
 use policy::SubflowId;
-use std::collections::VecDeque;
 use traffic::Channels;
 
 /// How far a connection is.
@@ -29,8 +28,11 @@ pub(super) struct Channel {
     pub subflows: Vec<(SubflowId, PathIndex)>,
     /// The paths that have carried data.
     pub used: Vec<PathIndex>,
-    /// Written and not yet taken by the stack.
-    outgoing: VecDeque<u8>,
+    /// Whether subflows can be opened, as far as was looked.
+    pub can_join: bool,
+    /// Written; the stack has taken what is before `taken`.
+    outgoing: Vec<u8>,
+    taken: usize,
 }
 
 impl Channel {
@@ -41,49 +43,52 @@ impl Channel {
             peer_finished: false,
             subflows: Vec::new(),
             used: Vec::new(),
-            outgoing: VecDeque::new(),
+            can_join: false,
+            outgoing: Vec::new(),
+            taken: 0,
         }
     }
 
     /// Bytes written and not yet taken by the stack.
     pub(super) fn queued(&self) -> usize {
-        self.outgoing.len()
+        self.outgoing.len() - self.taken
     }
 
-    /// Hands the stack as much of the queue as it takes.
+    /// Hands the stack as much of the queue as it takes, in one piece: what was written in one
+    /// turn of the host goes into as few segments as it can, as over the kernel's.
     pub(super) fn push(&mut self, now: Time, stack: &mut Stack) {
-        while self.phase == Phase::Open && !self.outgoing.is_empty() {
-            let (front, _) = self.outgoing.as_slices();
-            let (length, taken) = (front.len(), stack.write(now, self.id, front));
-            self.outgoing.drain(..taken);
-            if taken < length {
-                return;
-            }
-        }
-    }
-
-    fn write(&mut self, now: Time, stack: &mut Stack, data: &[u8]) {
-        if self.phase == Phase::Closed {
+        if self.phase != Phase::Open || self.queued() == 0 {
             return;
         }
-        let taken = match self.phase == Phase::Open && self.outgoing.is_empty() {
-            true => stack.write(now, self.id, data),
-            false => 0,
-        };
-        self.outgoing.extend(&data[taken..]);
+        self.taken += stack.write(now, self.id, &self.outgoing[self.taken..]);
+        if self.taken == self.outgoing.len() {
+            self.outgoing.clear();
+            self.taken = 0;
+        } else if self.taken > self.outgoing.len() / 2 {
+            self.outgoing.drain(..self.taken);
+            self.taken = 0;
+        }
+    }
+
+    /// Puts `data` into the queue, unless the connection is over.
+    fn write(&mut self, data: &[u8]) {
+        if self.phase != Phase::Closed {
+            self.outgoing.extend_from_slice(data);
+        }
     }
 
     /// Ends the channel; what is queued is dropped.
     pub(super) fn end(&mut self) {
         self.phase = Phase::Closed;
-        self.outgoing = VecDeque::new();
+        self.outgoing = Vec::new();
+        self.taken = 0;
     }
 }
 
 impl Channels for Packets {
     fn write(&mut self, channel: usize, data: &[u8]) {
         if let Some(channel) = self.channels.get_mut(channel) {
-            channel.write(self.now, &mut self.stack, data);
+            channel.write(data);
         }
     }
 

@@ -78,6 +78,7 @@ impl Packets {
     fn connected(&mut self, now: Time, channel: usize) {
         self.changed = true;
         self.channels[channel].phase = Phase::Open;
+        self.can_join = false;
         let first = self.subflows(now, channel).first().copied();
         let path = first.and_then(|subflow| self.path_of(self.client_of(&subflow)));
         let detail = match (first, self.side) {

@@ -52,7 +52,14 @@ impl Packets {
             }
             let unsent = self.stack.info(channel.id).map_or(0, |info| info.unsent);
             let has_unsent = unsent + channel.queued() as u64 > 0;
+            let can_join = channel.can_join;
             self.observe(now, id);
+            if !can_join {
+                // Subflows cannot be opened yet, which is all that a path manager asks of it.
+                for seen in &mut self.observed {
+                    seen.state = PathState::Opening;
+                }
+            }
             views.push(ConnectionView {
                 id,
                 has_unsent,
@@ -69,15 +76,13 @@ impl Packets {
             let info = self.stack.info(channel.id);
             let queued = channel.queued() as u64;
             let row = empty(now, self.side, number);
-            let whole = connection_row(row, channel, info.as_ref());
             let first = samples.len();
-            samples.push(whole);
+            samples.push(connection_row(now, row, channel, info.as_ref()));
             if channel.phase == Phase::Closed {
                 continue;
             }
             self.observe(now, number);
             let plain = info.is_some_and(|info| !info.multipath);
-            let mut oldest: Option<Duration> = None;
             for seen in &self.observed {
                 let name = self.paths[seen.path.0].name.clone();
                 let mut row = subflow_row(empty(now, self.side, number), name, seen);
@@ -85,11 +90,12 @@ impl Packets {
                     // All that waits, waits for this one path.
                     row.unsent_bytes = info.map(|info| info.unsent + queued);
                     (row.backup, row.peer_backup) = (None, None);
+                    samples[first].in_flight_bytes = Some(seen.subflow.tcp.unacked);
+                    samples[first].oldest_unacked_us = row.oldest_unacked_us;
+                    samples[first].retransmitted_packets = row.retransmitted_packets;
                 }
-                oldest = oldest.max(seen.subflow.tcp.oldest_unacked);
                 samples.push(row);
             }
-            samples[first].oldest_unacked_us = oldest.map(micros);
         }
     }
 }
@@ -157,7 +163,7 @@ fn subflow_row(row: Sample, name: Name, seen: &Observed) -> Sample {
     }
 }
 
-fn connection_row(row: Sample, channel: &Channel, info: Option<&Info>) -> Sample {
+fn connection_row(now: Time, row: Sample, channel: &Channel, info: Option<&Info>) -> Sample {
     let state = match channel.phase {
         Phase::Connecting => "connecting",
         Phase::Open => "established",
@@ -167,6 +173,11 @@ fn connection_row(row: Sample, channel: &Channel, info: Option<&Info>) -> Sample
     Sample {
         state: state.to_owned(),
         in_flight_bytes: Some(info.map_or(0, |info| info.unacked)),
+        oldest_unacked_us: info
+            .and_then(|info| info.oldest_sent)
+            .map(|at| micros(now.since(at))),
+        sent_bytes: info.map(|info| info.sent_bytes),
+        received_bytes: info.map(|info| info.received_bytes),
         unsent_bytes: Some(info.map_or(0, |info| info.unsent) + channel.queued() as u64),
         ..row
     }

@@ -40,6 +40,8 @@ pub struct Packets {
     pub(super) events: Vec<Event>,
     /// Whether the path manager should be asked.
     pub(super) changed: bool,
+    /// Whether subflows can be opened on each connection that is open.
+    pub(super) can_join: bool,
     /// Why the first connection that failed to be made did.
     pub(super) connect_failure: Option<String>,
     /// When the driver was last here: channels are read and written at no other time.
@@ -99,6 +101,7 @@ impl Packets {
             accepted: VecDeque::new(),
             events: Vec::new(),
             changed: false,
+            can_join: true,
             connect_failure: None,
             now: Time::ZERO,
             acting: false,
@@ -128,6 +131,22 @@ impl Packets {
                 self.take_in(now, number, &event);
             }
         }
+        if !self.can_join {
+            self.look_whether_joins_are_possible();
+        }
+    }
+
+    /// Nothing tells when subflows can be opened; until then a path manager is not asked.
+    fn look_whether_joins_are_possible(&mut self) {
+        let open = |channel: &&mut Channel| channel.phase == Phase::Open && !channel.can_join;
+        let mut all = true;
+        for channel in self.channels.iter_mut().filter(open) {
+            let info = self.stack.info(channel.id);
+            channel.can_join = info.is_none_or(|i| !i.multipath || i.fully_established);
+            self.changed |= channel.can_join;
+            all &= channel.can_join;
+        }
+        self.can_join = all;
     }
 
     /// Hands each channel's queue to the stack.
