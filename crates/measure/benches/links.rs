@@ -5,7 +5,7 @@
 //! `cargo bench -p walkabout-measure --bench links [tun|packet-socket]`
 
 use model::manifest::{Status, Timing};
-use model::{Manifest, PathKind, Scenario, Seed, World};
+use model::{Family, Manifest, PathKind, Scenario, Seed, World};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -61,8 +61,8 @@ fn main() -> Result<()> {
 /// A ground in namespaces of its own throughout: the kernel takes its time to remove the
 /// interfaces of one that is gone, and would have their names twice.
 fn fresh_ground(path: &str, kind: DeviceKind) -> Result<Ground> {
-    let ground =
-        NetNs::create()?.run(|| Ground::make(&[(path.into(), PathKind::Wifi)], Some(kind)))?;
+    let ground = NetNs::create()?
+        .run(|| Ground::make(&[(path.into(), PathKind::Wifi)], Family::Ipv4, Some(kind)))?;
     Ok(ground?)
 }
 

@@ -6,7 +6,7 @@ mod paths;
 
 use crate::emulator::device::Tun;
 use crate::emulator::{DeviceKind, Ground, NamespaceError, NetNs, enter_user_namespace};
-use model::PathKind;
+use model::{Family, PathKind};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{Signal, kill};
 use nix::sys::wait::waitpid;
@@ -179,7 +179,8 @@ fn examine_inside(report: &mut dyn FnMut(Check)) {
     report(packet_sockets());
     report(tun());
     report(multipath::path_managers());
-    let mut ground = match Ground::make(&paths::PATHS.map(|(n, k)| (n.into(), k)), None) {
+    let probes = paths::PATHS.map(|(name, kind)| (name.into(), kind));
+    let mut ground = match Ground::make(&probes, Family::Ipv4, None) {
         Ok(ground) => ground,
         Err(error) => {
             return report(Check::missing(
@@ -200,7 +201,7 @@ fn examine_inside(report: &mut dyn FnMut(Check)) {
 fn packet_sockets() -> Check {
     let name = "veth and packet sockets";
     let probe = [("probe".into(), PathKind::Wifi)];
-    match Ground::make(&probe, Some(DeviceKind::PacketSocket)) {
+    match Ground::make(&probe, Family::Ipv4, Some(DeviceKind::PacketSocket)) {
         Ok(_) => Check::ok(name, "hosts can be joined by veth pairs and packet sockets"),
         Err(error) => Check::missing(
             name,

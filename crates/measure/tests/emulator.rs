@@ -196,7 +196,11 @@ fn inside(name: &str, kind: &str) -> ExitCode {
         eprintln!("{error}");
         return ExitCode::from(127);
     }
-    if let Err(error) = Ground::make(&[("probe".into(), model::PathKind::Wifi)], Some(kind)) {
+    if let Err(error) = Ground::make(
+        &[("probe".into(), model::PathKind::Wifi)],
+        model::Family::Ipv4,
+        Some(kind),
+    ) {
         eprintln!("{error}");
         return ExitCode::from(127);
     }
@@ -266,7 +270,7 @@ fn start(
         .iter()
         .map(|p| (p.name.clone(), p.kind))
         .collect();
-    let mut ground = Ground::make(&paths, Some(kind))?;
+    let mut ground = Ground::make(&paths, scenario.family, Some(kind))?;
     let failures = FailureDriver::new(scenario, Seed(1), &ground)?;
     let devices = ground.take_devices();
     let clock = Clock::start();
@@ -391,7 +395,11 @@ fn tcp_works_on_each_path(kind: DeviceKind) -> Outcome {
 /// No packet exceeds the MTU, and every checksum is real, even when the application asks for
 /// segmentation offload.
 fn packets_are_real(kind: DeviceKind) -> Outcome {
-    let mut ground = Ground::make(&[("wifi".into(), model::PathKind::Wifi)], Some(kind))?;
+    let mut ground = Ground::make(
+        &[("wifi".into(), model::PathKind::Wifi)],
+        model::Family::Ipv4,
+        Some(kind),
+    )?;
     let address = SocketAddr::new(ground.local_paths[0].address, 0);
     let client = udp(&ground.client, address)?;
     nix::sys::socket::setsockopt(&client, nix::sys::socket::sockopt::UdpGsoSegment, &1_000)?;

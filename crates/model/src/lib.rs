@@ -1,6 +1,7 @@
 //! The nouns every part of Walkabout shares: units, time, paths, scenarios and the
 //! schemas of what a run records. Pure: no clock, no file, no socket.
 
+pub mod family;
 pub mod manifest;
 pub mod path;
 pub mod random;
@@ -12,6 +13,7 @@ pub mod time;
 pub mod units;
 pub mod world;
 
+pub use family::Family;
 pub use manifest::Manifest;
 pub use path::{Direction, Name, PathIndex, PathKind, Side};
 pub use random::Seed;

@@ -3,10 +3,11 @@
 use super::{Check, CheckStatus, multipath};
 use crate::clock::Clock;
 use crate::emulator::device::{Device, MTU};
+use crate::emulator::forward::destination;
 use crate::emulator::{Devices, Emulator, Ground, NetNs, Settings, StopFlag};
 use model::scenario::{Bulk, Link, Path, Scenario, Traffic};
 use model::units::Span;
-use model::{PathKind, Seed};
+use model::{Family, PathKind, Seed};
 use nix::sys::socket::{self, Backlog, SockaddrIn};
 use std::collections::BTreeMap;
 use std::io;
@@ -70,10 +71,9 @@ fn exchange(ground: &Ground, devices: &mut Devices, path: usize) -> Result<(), F
     })?;
     server.send_to(b"back", sender)?;
     let (_, answer) = next_packet(devices)?;
-    // RFC 791, section 3.1: the destination address.
-    let returns_to = answer.get(16..20).unwrap_or_default();
+    let returns_to = destination(&answer);
     let (address, device) = &mut devices.clients[path];
-    if returns_to != address.octets() {
+    if returns_to != Some(*address) {
         return Err(format!("an answer to {address} went to {returns_to:?}").into());
     }
     device.send(&answer)?;
@@ -267,6 +267,8 @@ fn scenario() -> Scenario {
         transports: Vec::new(),
         policies: Vec::new(),
         congestion: None,
+        scheduler: None,
+        family: Family::Ipv4,
         traffic: Traffic::Bulk(Bulk::default()),
         paths: PATHS
             .iter()

@@ -1,10 +1,9 @@
 //! How one path is attached to the client's host: interface, address, routes and rule.
 
 use crate::netlink::route::{MAIN_TABLE, Route, RouteError, Routing};
+use model::Family;
 use std::net::IpAddr;
 
-/// The prefix length of the client's addresses.
-pub const PREFIX_LENGTH: u8 = 24;
 /// The first path's own routing table; the next path has the next one.
 const FIRST_TABLE: u32 = 100;
 /// The priority of the first path's rule: before the main table's, 32766.
@@ -52,6 +51,18 @@ impl Attachment {
         }
     }
 
+    fn family(&self) -> Family {
+        Family::of(self.address)
+    }
+
+    /// The prefix length of its address.
+    fn prefix_length(&self) -> u8 {
+        match self.family() {
+            Family::Ipv4 => 24,
+            Family::Ipv6 => 64,
+        }
+    }
+
     fn table(&self) -> u32 {
         FIRST_TABLE + self.path as u32
     }
@@ -62,6 +73,7 @@ impl Attachment {
 
     fn default_route(&self, table: u32, metric: u32) -> Route {
         Route {
+            family: self.family(),
             destination: None,
             interface: Some(self.interface),
             source: Some(self.address),
@@ -75,11 +87,12 @@ impl Attachment {
     pub fn attach(&self, client: &mut Routing) -> Result<(), RouteError> {
         ignore(
             libc::EEXIST,
-            client.add_address(self.interface, self.address, PREFIX_LENGTH),
+            client.add_address(self.interface, self.address, self.prefix_length()),
         )?;
         client.set_up(self.interface, true)?;
         let main_metric = FIRST_METRIC + self.path as u32;
         let unreachable = Route {
+            family: self.family(),
             destination: None,
             interface: None,
             source: None,
@@ -104,7 +117,7 @@ impl Attachment {
 
     /// Withdraws the address and the rule, and takes the interface down.
     pub fn withdraw(&self, client: &mut Routing) -> Result<(), RouteError> {
-        let address = client.delete_address(self.interface, self.address, PREFIX_LENGTH);
+        let address = client.delete_address(self.interface, self.address, self.prefix_length());
         ignore(libc::EADDRNOTAVAIL, address)?;
         let rule = client.delete_rule(self.address, self.table(), self.priority());
         ignore(libc::ENOENT, rule)?;

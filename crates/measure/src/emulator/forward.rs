@@ -15,7 +15,7 @@ use model::{Direction, PathIndex, Scenario, Seed, Time};
 use network::link::Exit;
 use network::topology::{self, TopologyError, Traces};
 use std::io;
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::time::Duration;
 
 /// Observations that are handed to the log at once.
@@ -84,7 +84,7 @@ impl Default for Settings {
 pub struct Emulator {
     devices: Vec<Device>,
     /// The clients' addresses, in the order of the paths.
-    addresses: Vec<Ipv4Addr>,
+    addresses: Vec<IpAddr>,
     /// Up and down of the first path, up and down of the second ...
     lanes: Vec<Lane>,
     clock: Clock,
@@ -212,14 +212,10 @@ impl Emulator {
     /// Which lane a packet takes that was read from a device: the client's interface says which
     /// path, and for the server the destination address does.
     fn lane_of(&self, device: usize, packet: &[u8]) -> Option<usize> {
-        // RFC 791, section 3.1.
-        if packet.len() < 20 || packet[0] >> 4 != 4 {
-            return None;
-        }
+        let destination = destination(packet)?;
         if device < self.addresses.len() {
             return Some(2 * device);
         }
-        let destination = Ipv4Addr::new(packet[16], packet[17], packet[18], packet[19]);
         let path = self.addresses.iter().position(|a| *a == destination)?;
         Some(2 * path + 1)
     }
@@ -292,6 +288,15 @@ impl Emulator {
             }
         }
         Ok(timing)
+    }
+}
+
+/// Where an IP packet goes (RFC 791, section 3.1, and RFC 8200, section 3).
+pub(crate) fn destination(packet: &[u8]) -> Option<IpAddr> {
+    match packet.first()? >> 4 {
+        4 => Some(IpAddr::from(*packet.get(16..)?.first_chunk::<4>()?)),
+        6 => Some(IpAddr::from(*packet.get(24..)?.first_chunk::<16>()?)),
+        _ => None,
     }
 }
 

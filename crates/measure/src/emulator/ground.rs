@@ -7,9 +7,9 @@ use super::sysctl;
 use crate::addresses::{self, MAX_PATHS};
 use crate::netlink::route::{MAIN_TABLE, Route, RouteError, Routing};
 use crate::transport::LocalPath;
-use model::{Name, PathKind};
+use model::{Family, Name, PathKind};
 use std::io;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::IpAddr;
 use std::os::fd::AsFd;
 
 /// Packets that wait in a TUN device for the emulator to read them: a burst of a whole
@@ -48,7 +48,7 @@ pub enum GroundError {
 #[derive(Debug)]
 pub struct Devices {
     /// One per path, with the client's address on it.
-    pub clients: Vec<(Ipv4Addr, Device)>,
+    pub clients: Vec<(IpAddr, Device)>,
     /// The server's one.
     pub server: Device,
 }
@@ -88,20 +88,21 @@ impl Ground {
         self.devices.take().expect("the devices were not taken yet")
     }
 
-    /// Sets up the hosts for these paths, on devices of `kind`, or on the best kind that opens
-    /// here. To be called after [`super::enter_user_namespace`], or by root.
+    /// Sets up the hosts for these paths, with addresses of `family`, on devices of `kind`, or on
+    /// the best kind that opens here. To be called after [`super::enter_user_namespace`], or by root.
     pub fn make(
         paths: &[(Name, PathKind)],
+        family: Family,
         kind: Option<DeviceKind>,
     ) -> Result<Ground, GroundError> {
         if paths.is_empty() || paths.len() > MAX_PATHS {
             return Err(GroundError::Paths(paths.len()));
         }
-        sysctl::prepare();
+        sysctl::prepare(Family::Ipv4);
         let emulator = NetNs::current()?;
         let (client, server) = (NetNs::create()?, NetNs::create()?);
         for host in [&client, &server] {
-            host.run(sysctl::prepare)?;
+            host.run(|| sysctl::prepare(family))?;
         }
         let kind = match kind {
             Some(kind) => kind,
@@ -117,17 +118,18 @@ impl Ground {
             let ends = Ends {
                 number: path as u8 + 1,
                 interface,
+                family,
             };
             let (device, index, carrier) = ends.open(kind, &client)?;
-            let address = addresses::client(path);
-            let attachment = Attachment::new(path, index, address.into(), carrier);
+            let address = addresses::client(family, path);
+            let attachment = Attachment::new(path, index, address, carrier);
             client.run(|| attachment.attach(&mut Routing::open()?))??;
             attachments.push(attachment);
             clients.push((address, device));
             local_paths.push(LocalPath {
                 name: name.clone(),
                 kind: *path_kind,
-                address: address.into(),
+                address,
                 interface: index,
             });
         }
@@ -135,16 +137,23 @@ impl Ground {
         let ends = Ends {
             number: 0,
             interface: "server",
+            family,
         };
+        let server_address = addresses::server(family);
         let (device, index, _) = ends.open(kind, &server)?;
         server.run(|| {
             let mut routing = Routing::open()?;
-            routing.add_address(index, addresses::SERVER.into(), 32)?;
+            routing.add_address(
+                index,
+                server_address,
+                if family == Family::Ipv4 { 32 } else { 128 },
+            )?;
             routing.set_up(index, true)?;
             routing.add_route(&Route {
+                family,
                 destination: None,
                 interface: Some(index),
-                source: Some(addresses::SERVER.into()),
+                source: Some(server_address),
                 table: MAIN_TABLE,
                 metric: 100,
             })
@@ -155,7 +164,7 @@ impl Ground {
             emulator,
             local_paths,
             attachments,
-            server_address: addresses::SERVER.into(),
+            server_address,
             kind,
             devices: Some(Devices {
                 clients,
@@ -171,6 +180,8 @@ struct Ends<'n> {
     number: u8,
     /// The interface's name at the host.
     interface: &'n str,
+    /// What it carries.
+    family: Family,
 }
 
 impl Ends<'_> {
@@ -210,7 +221,7 @@ impl Ends<'_> {
                     device::turn_off_offloads(self.interface).map_err(|e| self.error(kind, e))?;
                     Ok::<_, GroundError>(index)
                 })??;
-                let socket = PacketSocket::open(peer, address(2));
+                let socket = PacketSocket::open(peer, self.family, &address(2));
                 let socket = socket.map_err(|e| self.error(kind, e))?;
                 Ok((Device::PacketSocket(socket), index, Carrier::Peer(peer)))
             }

@@ -1,20 +1,41 @@
 //! Which settings of a namespace's network stack bear on an experiment, and what they are.
 
 use super::namespace::{NamespaceError, NetNs};
+use model::Family;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
 /// What is changed in the namespaces, and why.
 const PREPARED: &[(&str, &str)] = &[
-    // No router solicitations or duplicate address detection among the experiment's packets.
-    ("net/ipv6/conf/all/disable_ipv6", "1"),
-    ("net/ipv6/conf/default/disable_ipv6", "1"),
     // A packet may come in where an answer would not go out, while a path fails.
     ("net/ipv4/conf/all/rp_filter", "0"),
     ("net/ipv4/conf/default/rp_filter", "0"),
     // A connection learns nothing from the ones before it.
     ("net/ipv4/tcp_no_metrics_save", "1"),
+];
+
+/// What is changed as well where the experiment's packets are IPv4.
+const PREPARED_IPV4: &[(&str, &str)] = &[
+    // No router solicitations or duplicate address detection among the experiment's packets.
+    ("net/ipv6/conf/all/disable_ipv6", "1"),
+    ("net/ipv6/conf/default/disable_ipv6", "1"),
+];
+
+/// What is changed as well where they are IPv6: the host has the addresses it is given, at once,
+/// says nothing of its own accord, and keeps them when an interface goes down, as with IPv4.
+const PREPARED_IPV6: &[(&str, &str)] = &[
+    ("net/ipv6/conf/all/disable_ipv6", "0"),
+    ("net/ipv6/conf/default/disable_ipv6", "0"),
+    ("net/ipv6/conf/all/keep_addr_on_down", "1"),
+    ("net/ipv6/conf/default/keep_addr_on_down", "1"),
+    ("net/ipv6/conf/all/accept_ra", "0"),
+    ("net/ipv6/conf/default/accept_ra", "0"),
+    ("net/ipv6/conf/default/accept_dad", "0"),
+    ("net/ipv6/conf/default/dad_transmits", "0"),
+    ("net/ipv6/conf/default/router_solicitations", "0"),
+    // IN6_ADDR_GEN_MODE_NONE: no link-local address.
+    ("net/ipv6/conf/default/addr_gen_mode", "1"),
 ];
 
 /// What is recorded; a directory stands for all files in it.
@@ -44,10 +65,14 @@ const RECORDED: &[&str] = &[
     "net/mptcp",
 ];
 
-/// Prepares the calling thread's network namespace. A setting that may not be changed is left
+/// Prepares the calling thread's network namespace for packets of `family`. A setting that may not be changed is left
 /// as it is: [`recorded`] says how it was.
-pub(super) fn prepare() {
-    for (name, value) in PREPARED {
+pub(super) fn prepare(family: Family) {
+    let more = match family {
+        Family::Ipv4 => PREPARED_IPV4,
+        Family::Ipv6 => PREPARED_IPV6,
+    };
+    for (name, value) in PREPARED.iter().chain(more) {
         let _ = fs::write(Path::new("/proc/sys").join(name), value);
     }
 }

@@ -4,6 +4,7 @@
 pub mod generic;
 pub mod mptcp;
 pub mod route;
+mod rule;
 pub mod socket;
 
 pub use socket::Socket;

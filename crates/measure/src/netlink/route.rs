@@ -2,16 +2,18 @@
 
 use super::Socket;
 use super::socket::errno;
+use model::Family;
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL};
 use netlink_packet_core::{NetlinkHeader, NetlinkMessage, NetlinkPayload};
-use netlink_packet_route::address::{AddressAttribute, AddressMessage, AddressScope};
+use netlink_packet_route::address::{
+    AddressAttribute, AddressHeaderFlags, AddressMessage, AddressScope,
+};
 use netlink_packet_route::link::{
     InfoData, InfoKind, InfoVeth, LinkAttribute, LinkFlags, LinkInfo, LinkMessage,
 };
 use netlink_packet_route::route::{
     RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteScope, RouteType,
 };
-use netlink_packet_route::rule::{RuleAction, RuleAttribute, RuleMessage};
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use std::fmt;
 use std::io;
@@ -57,9 +59,11 @@ pub struct Link {
     pub tx_dropped: u64,
 }
 
-/// An IPv4 or IPv6 route.
+/// A route.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Route {
+    /// Of which packets.
+    pub family: Family,
     /// Destination and prefix length; everything when absent.
     pub destination: Option<(IpAddr, u8)>,
     /// Through which interface (by index), without a gateway; an unreachable route when absent.
@@ -73,14 +77,9 @@ pub struct Route {
 }
 
 impl Route {
-    fn family(&self) -> AddressFamily {
-        let address = self.destination.map(|(a, _)| a).or(self.source);
-        address.map_or(AddressFamily::Inet, family)
-    }
-
     fn message(&self) -> RouteMessage {
         let mut message = RouteMessage::default();
-        message.header.address_family = self.family();
+        message.header.address_family = number(self.family);
         message.header.protocol = RouteProtocol::Static;
         // Tables beyond 255 go in the attribute alone, and the header's field is unspecified.
         message.header.table = RouteHeader::RT_TABLE_UNSPEC;
@@ -283,6 +282,25 @@ impl Routing {
         Ok(())
     }
 
+    /// The index of the interface that has `address`.
+    pub fn interface_of(&mut self, address: IpAddr) -> Result<u32, RouteError> {
+        let mut message = AddressMessage::default();
+        message.header.family = number(Family::of(address));
+        let task = || format!("find the interface that has the address {address}");
+        let answers = self.send(RouteNetlinkMessage::GetAddress(message), NLM_F_DUMP, task)?;
+        let found = answers.iter().find_map(|answer| match answer {
+            RouteNetlinkMessage::NewAddress(message) => message
+                .attributes
+                .contains(&AddressAttribute::Address(address))
+                .then_some(message.header.index),
+            _ => None,
+        });
+        found.ok_or_else(|| RouteError {
+            task: task(),
+            source: io::ErrorKind::NotFound.into(),
+        })
+    }
+
     /// Takes an address from an interface.
     pub fn delete_address(
         &mut self,
@@ -313,36 +331,7 @@ impl Routing {
         Ok(())
     }
 
-    /// Makes packets from `source` look their route up in `table`, before rules of a greater
-    /// `priority`.
-    pub fn add_rule(
-        &mut self,
-        source: IpAddr,
-        table: u32,
-        priority: u32,
-    ) -> Result<(), RouteError> {
-        let message = RouteNetlinkMessage::NewRule(rule_message(source, table, priority));
-        self.send(message, NLM_F_CREATE | NLM_F_EXCL, || {
-            format!("add the rule from {source} to table {table}")
-        })?;
-        Ok(())
-    }
-
-    /// Deletes the rule [`Routing::add_rule`] added.
-    pub fn delete_rule(
-        &mut self,
-        source: IpAddr,
-        table: u32,
-        priority: u32,
-    ) -> Result<(), RouteError> {
-        let message = RouteNetlinkMessage::DelRule(rule_message(source, table, priority));
-        self.send(message, 0, || {
-            format!("delete the rule from {source} to table {table}")
-        })?;
-        Ok(())
-    }
-
-    fn send(
+    pub(super) fn send(
         &mut self,
         message: RouteNetlinkMessage,
         flags: u16,
@@ -374,35 +363,25 @@ impl Routing {
     }
 }
 
-fn family(address: IpAddr) -> AddressFamily {
-    match address {
-        IpAddr::V4(_) => AddressFamily::Inet,
-        IpAddr::V6(_) => AddressFamily::Inet6,
+/// The kernel's number of an address family.
+pub(super) fn number(family: Family) -> AddressFamily {
+    match family {
+        Family::Ipv4 => AddressFamily::Inet,
+        Family::Ipv6 => AddressFamily::Inet6,
     }
 }
 
 fn address_message(index: u32, address: IpAddr, length: u8) -> AddressMessage {
     let mut message = AddressMessage::default();
-    message.header.family = family(address);
+    message.header.family = number(Family::of(address));
     message.header.prefix_len = length;
+    // IPv6: usable at once, without asking who else has it (IPv4 has no such question).
+    message.header.flags = AddressHeaderFlags::Nodad;
     message.header.scope = AddressScope::Universe;
     message.header.index = index;
     message.attributes = vec![
         AddressAttribute::Address(address),
         AddressAttribute::Local(address),
-    ];
-    message
-}
-
-fn rule_message(source: IpAddr, table: u32, priority: u32) -> RuleMessage {
-    let mut message = RuleMessage::default();
-    message.header.family = family(source);
-    message.header.src_len = if source.is_ipv4() { 32 } else { 128 };
-    message.header.action = RuleAction::ToTable;
-    message.attributes = vec![
-        RuleAttribute::Source(source),
-        RuleAttribute::Table(table),
-        RuleAttribute::Priority(priority),
     ];
     message
 }

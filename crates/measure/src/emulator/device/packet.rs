@@ -1,6 +1,7 @@
 //! How packets pass through a packet socket on the peer of a veth.
 
 use super::checked;
+use model::Family;
 use std::io;
 use std::mem::size_of;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
@@ -16,8 +17,16 @@ const FRAME: usize = 2_048;
 const FRAMES: usize = 4_096;
 /// Bytes of a block, the unit in which the kernel allocates the ring.
 const BLOCK: usize = 64 * 1_024;
-/// `ETH_P_IP`. Asking for one protocol, other than `ETH_P_ALL`, gives incoming packets only.
-const PROTOCOL: u16 = (libc::ETH_P_IP as u16).to_be();
+/// Packets that one system call sends at most.
+const BATCH: usize = 32;
+/// Asking for one protocol, other than `ETH_P_ALL`, gives incoming packets only.
+const fn protocol(family: Family) -> u16 {
+    let protocol = match family {
+        Family::Ipv4 => libc::ETH_P_IP,
+        Family::Ipv6 => libc::ETH_P_IPV6,
+    };
+    (protocol as u16).to_be()
+}
 
 /// A packet socket (`SOCK_DGRAM`: the kernel adds and removes the Ethernet header) on one
 /// interface, with a memory-mapped ring for receiving.
@@ -37,9 +46,10 @@ unsafe impl Send for PacketSocket {}
 unsafe impl Sync for PacketSocket {}
 
 impl PacketSocket {
-    /// A socket on interface `index` of the calling thread's network namespace. What it sends
-    /// goes to hardware address `peer`.
-    pub fn open(index: u32, peer: [u8; 6]) -> io::Result<PacketSocket> {
+    /// A socket for packets of `family` on interface `index` of the calling thread's network
+    /// namespace. What it sends goes to hardware address `peer`, which is empty where there is
+    /// none, as on TUN.
+    pub fn open(index: u32, family: Family, peer: &[u8]) -> io::Result<PacketSocket> {
         // Bound to no protocol at first, so that nothing is queued before the ring is there.
         let kind = libc::SOCK_DGRAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
         // SAFETY: no pointer is passed.
@@ -76,10 +86,13 @@ impl PacketSocket {
         // SAFETY: all zeroes is a valid sockaddr_ll.
         let mut to: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
         to.sll_family = libc::AF_PACKET as u16;
-        to.sll_protocol = PROTOCOL;
+        to.sll_protocol = protocol(family);
         to.sll_ifindex = index as libc::c_int;
         to.sll_halen = peer.len() as u8;
-        to.sll_addr[..peer.len()].copy_from_slice(&peer);
+        let address = to.sll_addr.get_mut(..peer.len());
+        address
+            .ok_or(io::ErrorKind::InvalidInput)?
+            .copy_from_slice(peer);
         let socket = PacketSocket {
             socket,
             ring,
@@ -156,6 +169,54 @@ impl PacketSocket {
         match sent {
             -1 => Err(io::Error::last_os_error()),
             _ => Ok(()),
+        }
+    }
+
+    /// Sends packets in their order, with as few system calls as that takes.
+    ///
+    /// # Errors
+    /// That of the first packet that was refused; those after it are sent all the same.
+    pub fn send_all(&self, packets: &[&[u8]]) -> io::Result<()> {
+        let mut result = Ok(());
+        for batch in packets.chunks(BATCH) {
+            let mut sent = 0;
+            while sent < batch.len() {
+                match self.send_batch(&batch[sent..]) {
+                    Ok(count) => sent += count.max(1),
+                    Err(error) => {
+                        result = result.and(Err(error));
+                        sent += 1;
+                    }
+                }
+            }
+        }
+        result
+    }
+
+    /// Sends the first of at most [`BATCH`] packets that it can: how many. An error is that of
+    /// the first.
+    fn send_batch(&self, packets: &[&[u8]]) -> io::Result<usize> {
+        // SAFETY: all zeroes is a valid mmsghdr.
+        let mut messages: [libc::mmsghdr; BATCH] = unsafe { std::mem::zeroed() };
+        let mut parts = [libc::iovec {
+            iov_base: std::ptr::null_mut(),
+            iov_len: 0,
+        }; BATCH];
+        for ((message, part), packet) in messages.iter_mut().zip(&mut parts).zip(packets) {
+            part.iov_base = packet.as_ptr().cast_mut().cast();
+            part.iov_len = packet.len();
+            message.msg_hdr.msg_name = (&raw const self.to).cast_mut().cast();
+            message.msg_hdr.msg_namelen = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
+            message.msg_hdr.msg_iov = part;
+            message.msg_hdr.msg_iovlen = 1;
+        }
+        let count = packets.len().min(BATCH) as libc::c_uint;
+        // SAFETY: the first `count` messages name the address and one part each, which is a
+        // packet; all of them outlive the call, which reads them only.
+        let fd = self.socket.as_raw_fd();
+        match unsafe { libc::sendmmsg(fd, messages.as_mut_ptr(), count, 0) } {
+            -1 => Err(io::Error::last_os_error()),
+            count => Ok(count as usize),
         }
     }
 
