@@ -1,22 +1,8 @@
 //! What is in a TCP segment, and how does it become an IP packet and back?
 
-use super::{MptcpOptions, Seq};
-use arrayvec::ArrayVec;
+use super::{Ecn, Options, Seq, ip};
+use bytes::BufMut;
 use std::net::SocketAddr;
-
-/// The ECN field of the IP header (RFC 3168, section 5).
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub enum Ecn {
-    /// Not ECN-capable.
-    #[default]
-    NotCapable,
-    /// ECN-capable, ECT(1).
-    Ect1,
-    /// ECN-capable, ECT(0).
-    Ect0,
-    /// Congestion experienced.
-    Ce,
-}
 
 /// The flags of a TCP header (RFC 9293, section 3.1).
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -32,33 +18,40 @@ pub struct Flags {
     pub cwr: bool,
 }
 
-/// Selective acknowledgements (RFC 2018): beginnings and ends.
-pub type SackBlocks = ArrayVec<(Seq, Seq), 4>;
+impl Flags {
+    fn from_byte(byte: u8) -> Flags {
+        Flags {
+            fin: byte & 0x01 != 0,
+            syn: byte & 0x02 != 0,
+            rst: byte & 0x04 != 0,
+            psh: byte & 0x08 != 0,
+            ack: byte & 0x10 != 0,
+            urg: byte & 0x20 != 0,
+            ece: byte & 0x40 != 0,
+            cwr: byte & 0x80 != 0,
+        }
+    }
 
-/// The timestamps option (RFC 7323).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Timestamps {
-    /// TSval.
-    pub value: u32,
-    /// TSecr.
-    pub echo: u32,
-}
-
-/// The options of a TCP header. What is unknown or malformed is left out when parsed.
-#[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub struct Options {
-    /// Maximum segment size.
-    pub mss: Option<u16>,
-    /// Window scale (RFC 7323); at most 14.
-    pub window_scale: Option<u8>,
-    /// SACK permitted.
-    pub sack_permitted: bool,
-    /// Timestamps.
-    pub timestamps: Option<Timestamps>,
-    /// Selective acknowledgements.
-    pub sack: SackBlocks,
-    /// Multipath TCP's.
-    pub mptcp: MptcpOptions,
+    fn to_byte(self) -> u8 {
+        let Flags {
+            fin,
+            syn,
+            rst,
+            psh,
+            ack,
+            urg,
+            ece,
+            cwr,
+        } = self;
+        u8::from(fin)
+            | u8::from(syn) << 1
+            | u8::from(rst) << 2
+            | u8::from(psh) << 3
+            | u8::from(ack) << 4
+            | u8::from(urg) << 5
+            | u8::from(ece) << 6
+            | u8::from(cwr) << 7
+    }
 }
 
 /// A TCP segment in an IP packet.
@@ -101,33 +94,84 @@ pub enum ParseError {
     Checksum(&'static str),
 }
 
-impl Options {
-    /// The bytes they take in a header, padding to a multiple of four included.
-    pub fn len(&self) -> usize {
-        todo!()
-    }
-
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-}
+/// The length of a TCP header without options (RFC 9293, section 3.1).
+const FIXED_HEADER: usize = 20;
 
 impl<'a> Segment<'a> {
     /// Reads an IP packet and checks its checksums. What follows the IP packet's own length is
-    /// ignored.
+    /// ignored, and so are the urgent pointer and the reserved bits.
     pub fn parse(packet: &'a [u8]) -> Result<Segment<'a>, ParseError> {
-        let _ = packet;
-        todo!()
+        let (header, bytes) = ip::Header::parse(packet)?;
+        let (fixed, rest) = bytes
+            .split_first_chunk::<FIXED_HEADER>()
+            .ok_or(ParseError::Truncated)?;
+        let options = (usize::from(fixed[12] >> 4) * 4)
+            .checked_sub(FIXED_HEADER)
+            .ok_or(ParseError::Malformed("data offset"))?;
+        let (options, payload) = rest
+            .split_at_checked(options)
+            .ok_or(ParseError::Truncated)?;
+        let mut sum = header.pseudo_header(bytes.len());
+        sum.add(bytes);
+        if sum.checksum() != 0 {
+            return Err(ParseError::Checksum("TCP"));
+        }
+        let u16_at = |at| u16::from_be_bytes([fixed[at], fixed[at + 1]]);
+        let seq_at = |at| {
+            Seq(u32::from_be_bytes([
+                fixed[at],
+                fixed[at + 1],
+                fixed[at + 2],
+                fixed[at + 3],
+            ]))
+        };
+        let flags = Flags::from_byte(fixed[13]);
+        Ok(Segment {
+            source: SocketAddr::new(header.source, u16_at(0)),
+            destination: SocketAddr::new(header.destination, u16_at(2)),
+            ecn: header.ecn,
+            flags,
+            seq: seq_at(4),
+            ack: if flags.ack { seq_at(8) } else { Seq(0) },
+            window: u16_at(14),
+            options: Options::parse(options, flags.syn, flags.ack),
+            payload,
+        })
     }
 
     /// Writes the IP packet with its checksums into `packet`; returns its length.
     ///
     /// # Panics
-    /// When the options take more than [`super::OPTION_SPACE`], or `packet` is too small.
+    /// When the options take more than [`super::OPTION_SPACE`], the addresses are of different
+    /// families, the payload takes the packet beyond 65,535 bytes, or `packet` is too small.
     pub fn emit(&self, packet: &mut [u8]) -> usize {
-        let _ = packet;
-        todo!()
+        let header = ip::Header {
+            source: self.source.ip(),
+            destination: self.destination.ip(),
+            ecn: self.ecn,
+        };
+        let options = self.options.len();
+        let length = FIXED_HEADER + options + self.payload.len();
+        let (ip_header, packet) = packet.split_at_mut(header.len());
+        header.emit(ip_header, length);
+
+        let segment = &mut packet[..length];
+        let mut out = &mut segment[..FIXED_HEADER];
+        out.put_u16(self.source.port());
+        out.put_u16(self.destination.port());
+        out.put_u32(self.seq.0);
+        out.put_u32(if self.flags.ack { self.ack.0 } else { 0 });
+        out.put_u8(((FIXED_HEADER + options) / 4 << 4) as u8);
+        out.put_u8(self.flags.to_byte());
+        out.put_u16(self.window);
+        // Checksum and urgent pointer.
+        out.put_u32(0);
+        self.options.emit(&mut segment[FIXED_HEADER..]);
+        segment[FIXED_HEADER + options..].copy_from_slice(self.payload);
+        let mut sum = header.pseudo_header(length);
+        sum.add(segment);
+        segment[16..18].copy_from_slice(&sum.checksum().to_be_bytes());
+        header.len() + length
     }
 
     /// The sequence numbers it takes: its payload, and one each for SYN and FIN.

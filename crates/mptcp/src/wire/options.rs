@@ -1,0 +1,186 @@
+//! What do the options of a TCP header say, and how are they laid out?
+
+use super::mptcp::{self, MptcpOption, MptcpOptions};
+use super::{OPTION_SPACE, Seq};
+use arrayvec::ArrayVec;
+use bytes::{Buf, BufMut};
+
+// Kinds (RFC 9293, section 3.1; RFC 7323, section 2.2 and 3.2; RFC 2018, sections 2 and 3).
+const END: u8 = 0;
+const NOP: u8 = 1;
+const MSS: u8 = 2;
+const WINDOW_SCALE: u8 = 3;
+const SACK_PERMITTED: u8 = 4;
+const SACK: u8 = 5;
+const TIMESTAMPS: u8 = 8;
+
+/// The largest window scale (RFC 7323, section 2.3).
+const MAX_WINDOW_SCALE: u8 = 14;
+
+/// Selective acknowledgements (RFC 2018): beginnings and ends.
+pub type SackBlocks = ArrayVec<(Seq, Seq), 4>;
+
+/// The timestamps option (RFC 7323).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Timestamps {
+    /// TSval.
+    pub value: u32,
+    /// TSecr.
+    pub echo: u32,
+}
+
+/// The options of a TCP header. What is unknown or malformed is left out when parsed.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Options {
+    /// Maximum segment size.
+    pub mss: Option<u16>,
+    /// Window scale (RFC 7323); at most 14.
+    pub window_scale: Option<u8>,
+    /// SACK permitted.
+    pub sack_permitted: bool,
+    /// Timestamps.
+    pub timestamps: Option<Timestamps>,
+    /// Selective acknowledgements.
+    pub sack: SackBlocks,
+    /// Multipath TCP's.
+    pub mptcp: MptcpOptions,
+}
+
+impl Options {
+    /// The bytes they take in a header, padding to a multiple of four included.
+    ///
+    /// Each begins at a multiple of four, as in Linux, which lets a SACK permitted take the
+    /// place of the padding before timestamps.
+    pub fn len(&self) -> usize {
+        let mut length = 0;
+        if self.mss.is_some() {
+            length += 4;
+        }
+        if self.timestamps.is_some() {
+            length += 12;
+        } else if self.sack_permitted {
+            length += 4;
+        }
+        if self.window_scale.is_some() {
+            length += 4;
+        }
+        if !self.sack.is_empty() {
+            length += 4 + 8 * self.sack.len();
+        }
+        length
+            + self
+                .mptcp
+                .iter()
+                .map(|option| option.len().next_multiple_of(4))
+                .sum::<usize>()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Reads what follows the fixed part of a TCP header. The flags say in which segment of a
+    /// handshake the options are.
+    ///
+    /// An option of a wrong length is left out; one whose length is illegal or goes beyond the
+    /// header ends the reading (RFC 9293, section 3.1, MUST-7). Of two of a kind the later
+    /// counts; Multipath TCP's are kept all, up to four.
+    pub fn parse(mut bytes: &[u8], syn: bool, ack: bool) -> Options {
+        let mut options = Options::default();
+        loop {
+            let (&kind, &length) = match bytes {
+                [] | [END, ..] => return options,
+                [NOP, rest @ ..] => {
+                    bytes = rest;
+                    continue;
+                }
+                [kind, length, ..] => (kind, length),
+                [_] => return options,
+            };
+            if length < 2 {
+                return options;
+            }
+            let Some((option, rest)) = bytes.split_at_checked(usize::from(length)) else {
+                return options;
+            };
+            options.read(kind, option, syn, ack);
+            bytes = rest;
+        }
+    }
+
+    /// Reads one option; `option` includes kind and length.
+    fn read(&mut self, kind: u8, option: &[u8], syn: bool, ack: bool) {
+        let mut value = &option[2..];
+        match (kind, value.len()) {
+            (MSS, 2) => {
+                let mss = value.get_u16();
+                if mss != 0 {
+                    self.mss = Some(mss);
+                }
+            }
+            (WINDOW_SCALE, 1) => self.window_scale = Some(value.get_u8().min(MAX_WINDOW_SCALE)),
+            (SACK_PERMITTED, 0) => self.sack_permitted = true,
+            (TIMESTAMPS, 8) => {
+                self.timestamps = Some(Timestamps {
+                    value: value.get_u32(),
+                    echo: value.get_u32(),
+                });
+            }
+            (SACK, 8 | 16 | 24 | 32) => {
+                self.sack.clear();
+                while !value.is_empty() {
+                    self.sack.push((Seq(value.get_u32()), Seq(value.get_u32())));
+                }
+            }
+            (mptcp::KIND, _) if !self.mptcp.is_full() => {
+                self.mptcp.extend(MptcpOption::parse(option, syn, ack));
+            }
+            _ => {}
+        }
+    }
+
+    /// Writes them; returns their length.
+    ///
+    /// # Panics
+    /// When they take more than [`OPTION_SPACE`], or `out` is too short.
+    pub fn emit(&self, out: &mut [u8]) -> usize {
+        let length = self.len();
+        assert!(length <= OPTION_SPACE, "TCP options of {length} bytes");
+        let mut out = &mut out[..length];
+        if let Some(mss) = self.mss {
+            out.put_slice(&[MSS, 4]);
+            out.put_u16(mss);
+        }
+        let sack_permitted = if self.sack_permitted {
+            [SACK_PERMITTED, 2]
+        } else {
+            [NOP, NOP]
+        };
+        if let Some(Timestamps { value, echo }) = self.timestamps {
+            out.put_slice(&sack_permitted);
+            out.put_slice(&[TIMESTAMPS, 10]);
+            out.put_u32(value);
+            out.put_u32(echo);
+        } else if self.sack_permitted {
+            out.put_slice(&[NOP, NOP]);
+            out.put_slice(&sack_permitted);
+        }
+        if let Some(scale) = self.window_scale {
+            out.put_slice(&[NOP, WINDOW_SCALE, 3, scale.min(MAX_WINDOW_SCALE)]);
+        }
+        if !self.sack.is_empty() {
+            out.put_slice(&[NOP, NOP, SACK, (2 + 8 * self.sack.len()) as u8]);
+            for &(begin, end) in &self.sack {
+                out.put_u32(begin.0);
+                out.put_u32(end.0);
+            }
+        }
+        for option in &self.mptcp {
+            let length = option.emit(out);
+            out = &mut out[length..];
+            out.put_bytes(NOP, length.next_multiple_of(4) - length);
+        }
+        length
+    }
+}
