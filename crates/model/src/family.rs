@@ -5,9 +5,7 @@ use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 
 /// The address family of every host and path of an experiment.
-#[derive(
-    Clone, Copy, PartialEq, Eq, Default, Hash, Debug, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Hash, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Family {
     /// RFC 791.

@@ -64,7 +64,13 @@ impl Kernel {
     }
 
     /// Gives the path manager an address.
-    pub fn add_endpoint(&mut self, id: u8, ip: IpAddr, port: Option<u16>, flags: u32) -> io::Result<()> {
+    pub fn add_endpoint(
+        &mut self,
+        id: u8,
+        ip: IpAddr,
+        port: Option<u16>,
+        flags: u32,
+    ) -> io::Result<()> {
         self.control.add_endpoint(&LocalAddress {
             id,
             ip,
@@ -111,7 +117,10 @@ impl Kernel {
         protocol: Protocol,
     ) -> Result<(), Failure> {
         let socket = self.socket(to, protocol)?;
-        bind(socket.as_raw_fd(), &SockaddrStorage::from(SocketAddr::new(from, 0)))?;
+        bind(
+            socket.as_raw_fd(),
+            &SockaddrStorage::from(SocketAddr::new(from, 0)),
+        )?;
         match connect(socket.as_raw_fd(), &SockaddrStorage::from(to)) {
             Ok(()) | Err(nix::Error::EINPROGRESS) => {}
             Err(error) => return Err(error.into()),
@@ -207,17 +216,14 @@ impl Kernel {
         Ok(())
     }
 
-    /// Closes the connection.
-    pub fn close(&mut self) {
-        self.connection = None;
-    }
-
     /// The counters of Multipath TCP of its namespace, by Linux's names.
     pub fn counters(&self) -> Result<BTreeMap<String, u64>, Failure> {
         let text = self
             .namespace
             .run(|| fs::read_to_string("/proc/thread-self/net/netstat"))??;
-        let mut lines = text.lines().filter_map(|line| line.strip_prefix("MPTcpExt: "));
+        let mut lines = text
+            .lines()
+            .filter_map(|line| line.strip_prefix("MPTcpExt: "));
         let (Some(names), Some(values)) = (lines.next(), lines.next()) else {
             return Err("the kernel counts nothing of Multipath TCP".into());
         };

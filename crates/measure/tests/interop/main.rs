@@ -25,7 +25,9 @@ use std::thread;
 use std::time::Instant;
 use walkabout_measure::emulator::enter_user_namespace;
 
+/// What went wrong, in words.
 pub type Failure = Box<dyn Error + Send + Sync>;
+/// A case's.
 pub type Outcome = Result<(), Failure>;
 
 /// An error with the condition's text and a value, unless the condition holds.
@@ -65,7 +67,9 @@ fn main() -> ExitCode {
                     let begin = Instant::now();
                     let result = outside(&title);
                     let seconds = begin.elapsed().as_secs_f64();
-                    let Ok(mut results) = results.lock() else { return };
+                    let Ok(mut results) = results.lock() else {
+                        return;
+                    };
                     match &result {
                         Ok(None) => results.0 += 1,
                         Ok(Some(_)) => results.1 += 1,

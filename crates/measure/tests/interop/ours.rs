@@ -81,9 +81,8 @@ impl Ours {
 
     /// The subflow between these addresses.
     pub fn subflow(&self, local: IpAddr, remote: IpAddr) -> Option<SubflowInfo> {
-        let between = |s: &SubflowInfo| {
-            s.tuple.local.ip() == local && s.tuple.remote.ip() == remote
-        };
+        let between =
+            |s: &SubflowInfo| s.tuple.local.ip() == local && s.tuple.remote.ip() == remote;
         self.subflows().into_iter().find(between)
     }
 
@@ -172,9 +171,8 @@ impl Ours {
             count(&mut self.carried, packet, Way::Out);
             middlebox::pass(self.strips, Way::Out, packet);
             self.capture.push(since_start(now), packet)?;
-            let from = |(_, addresses): &&(Interface, Vec<IpAddr>)| {
-                addresses.contains(&transmit.source)
-            };
+            let from =
+                |(_, addresses): &&(Interface, Vec<IpAddr>)| addresses.contains(&transmit.source);
             let Some((interface, _)) = self.interfaces.iter().find(from) else {
                 return Err(format!("a packet from {}, which is not ours", transmit.source).into());
             };

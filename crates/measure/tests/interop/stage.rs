@@ -8,7 +8,8 @@ use crate::{Failure, Outcome};
 use model::{Family, Name, PathKind, Scenario, Seed};
 use mptcp::connection::{Config, Event};
 use mptcp::stack::Stack;
-use nix::poll::{PollFd, PollFlags, PollTimeout};
+use mptcp::subflow;
+use nix::poll::{PollFd, PollFlags};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::BorrowedFd;
@@ -17,7 +18,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 use walkabout_measure::Clock;
 use walkabout_measure::addresses;
-use walkabout_measure::emulator::{DeviceKind, Emulator, EmulatorError, Ground, Settings, StopFlag};
+use walkabout_measure::emulator::{
+    DeviceKind, Emulator, EmulatorError, Ground, Settings, StopFlag,
+};
 use walkabout_measure::netlink::route::Routing;
 use walkabout_measure::transport::raw::Interface;
 
@@ -76,15 +79,26 @@ fn scenario(family: Family, links: &[&str]) -> Result<Scenario, Failure> {
     Ok(Scenario::parse(&text, "interop.toml")?)
 }
 
-/// How our stack is set up where a case says nothing else.
+/// How our stack is set up where a case says nothing else: as Linux is.
 pub fn config(family: Family) -> Config {
-    let mut config = Config::default();
-    // Ethernet's 1,500 bytes less the headers of IP and TCP.
-    config.subflow.mss = match family {
-        Family::Ipv4 => 1_460,
-        Family::Ipv6 => 1_440,
-    };
-    config
+    Config {
+        multipath: true,
+        checksum: false,
+        send_buffer: 4 << 20,
+        receive_buffer: 6 << 20,
+        stale_loss_count: 4,
+        close_timeout: Duration::from_secs(60),
+        scheduler: policy::scheduler::list::find("linux-default").expect("it is listed"),
+        controller: policy::congestion::list::find("cubic").expect("it is listed"),
+        subflow: subflow::Config {
+            // Ethernet's 1,500 bytes less the headers of IP and TCP.
+            mss: match family {
+                Family::Ipv4 => 1_460,
+                Family::Ipv6 => 1_440,
+            },
+            ..subflow::Config::default()
+        },
+    }
 }
 
 impl Stage {
@@ -142,10 +156,7 @@ impl Stage {
             }
             Role::Server => {
                 let address = ground.server_address;
-                Ok(vec![(
-                    Interface::take_by_address(address)?,
-                    vec![address],
-                )])
+                Ok(vec![(Interface::take_by_address(address)?, vec![address])])
             }
         })??;
         let stack = Stack::new(config, Seed(1), "interop");
@@ -201,7 +212,8 @@ impl Stage {
             let mut routing = Routing::open()?;
             let index = routing.interface_of(first)?;
             let length = if second.is_ipv4() { 32 } else { 128 };
-            routing.add_address(index, second, length)
+            routing.add_address(index, second, length)?;
+            routing.wait_for_address(second)
         })??;
         Ok(())
     }
@@ -256,7 +268,9 @@ impl Stage {
         let (now, id) = (self.ours.now(), self.ours.id());
         let local = SocketAddr::new(local, 0);
         let remote = SocketAddr::new(remote, addresses::PORT);
-        self.ours.stack.open_subflow(now, id, local, remote, backup)?;
+        self.ours
+            .stack
+            .open_subflow(now, id, local, remote, backup)?;
         Ok(())
     }
 
@@ -309,12 +323,6 @@ impl Stage {
     /// Runs both hosts until `done`.
     pub fn until(&mut self, what: &str, done: impl FnMut(&mut Stage) -> bool) -> Outcome {
         self.within(PATIENCE, what, done)
-    }
-
-    /// Runs both hosts for a while.
-    pub fn pass(&mut self, time: Duration) -> Outcome {
-        let end = Instant::now() + time;
-        self.until("time to pass", |_| Instant::now() >= end)
     }
 
     fn within(
@@ -382,7 +390,11 @@ impl Stage {
         let kernel = MUST_BE_ZERO
             .iter()
             .filter_map(|name| Some((*name, *counted.get(*name)?)));
-        let wrong: Vec<_> = wrong.into_iter().chain(kernel).filter(|(_, n)| *n > 0).collect();
+        let wrong: Vec<_> = wrong
+            .into_iter()
+            .chain(kernel)
+            .filter(|(_, n)| *n > 0)
+            .collect();
         match wrong.is_empty() {
             true => Ok(()),
             false => Err(format!("counted {wrong:?}\n{}", self.state()).into()),

@@ -61,7 +61,10 @@ impl Source {
     }
 
     /// Writes until `write` takes no more.
-    pub fn pump(&mut self, mut write: impl FnMut(&[u8]) -> Result<usize, Failure>) -> Result<(), Failure> {
+    pub fn pump(
+        &mut self,
+        mut write: impl FnMut(&[u8]) -> Result<usize, Failure>,
+    ) -> Result<(), Failure> {
         while self.sent < self.total {
             let count = (self.total - self.sent).min(self.buffer.len() as u64) as usize;
             fill(self.seed, self.sent, &mut self.buffer[..count]);

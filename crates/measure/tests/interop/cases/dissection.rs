@@ -3,8 +3,8 @@
 use crate::kernel::Protocol;
 use crate::stage::{BAD, CLEAN, Setting, Stage};
 use crate::{Failure, Outcome, check};
-use mptcp::wire::mptcp::{Dss, MptcpOption, Number};
 use mptcp::wire::Segment;
+use mptcp::wire::mptcp::{Dss, MptcpOption, Number};
 use pcap_file::pcap::PcapReader;
 use std::fs::File;
 use std::io::ErrorKind;
@@ -67,10 +67,19 @@ pub fn agrees(setting: &Setting<'static>) -> Outcome {
     )?;
     let theirs: Vec<Numbers> = theirs.lines().map(parse).collect();
     let ours = read(setting.capture)?;
-    check!(ours.len() == theirs.len(), "{} packets, {} lines", ours.len(), theirs.len());
+    check!(
+        ours.len() == theirs.len(),
+        "{} packets, {} lines",
+        ours.len(),
+        theirs.len()
+    );
     let mut mappings = 0;
     for (number, (ours, theirs)) in ours.iter().zip(&theirs).enumerate() {
-        check!(ours == theirs, "packet {}: {ours:?}, tshark {theirs:?}", number + 1);
+        check!(
+            ours == theirs,
+            "packet {}: {ours:?}, tshark {theirs:?}",
+            number + 1
+        );
         mappings += usize::from(ours.dsn.is_some());
     }
     check!(mappings > 500, "{mappings} mappings compared");
@@ -80,7 +89,12 @@ pub fn agrees(setting: &Setting<'static>) -> Outcome {
 fn tshark(capture: &Path, arguments: &[&str]) -> Result<String, Failure> {
     let mut command = Command::new("tshark");
     command.args(["-r".as_ref(), capture.as_os_str()]);
-    command.args(["-o", "tcp.check_checksum:TRUE", "-o", "ip.check_checksum:TRUE"]);
+    command.args([
+        "-o",
+        "tcp.check_checksum:TRUE",
+        "-o",
+        "ip.check_checksum:TRUE",
+    ]);
     let output = command.args(arguments).output()?;
     let errors = String::from_utf8_lossy(&output.stderr);
     check!(output.status.success(), "{errors}");
@@ -109,18 +123,24 @@ fn read(capture: &Path) -> Result<Vec<Numbers>, Failure> {
             Number::Wide(n) => n,
             Number::Narrow(n) => n.into(),
         };
-        let numbers = segment.options.mptcp.iter().find_map(|option| match option {
-            MptcpOption::Dss(Dss { data_ack, mapping, .. }) => Some(Numbers {
-                dsn: mapping.map(|m| raw(m.dsn)),
-                ack: data_ack.map(raw),
-                length: mapping.map(|m| m.length.into()),
-            }),
-            MptcpOption::Capable(capable) if capable.data_length.is_some() => Some(Numbers {
-                length: capable.data_length.map(u64::from),
-                ..Numbers::default()
-            }),
-            _ => None,
-        });
+        let numbers = segment
+            .options
+            .mptcp
+            .iter()
+            .find_map(|option| match option {
+                MptcpOption::Dss(Dss {
+                    data_ack, mapping, ..
+                }) => Some(Numbers {
+                    dsn: mapping.map(|m| raw(m.dsn)),
+                    ack: data_ack.map(raw),
+                    length: mapping.map(|m| m.length.into()),
+                }),
+                MptcpOption::Capable(capable) if capable.data_length.is_some() => Some(Numbers {
+                    length: capable.data_length.map(u64::from),
+                    ..Numbers::default()
+                }),
+                _ => None,
+            });
         all.push(numbers.unwrap_or_default());
     }
     Ok(all)

@@ -19,7 +19,9 @@ pub fn ours_first(setting: &Setting<'static>) -> Outcome {
     let mut stage = connected(setting, BAD)?;
     stage.ours.source.closes = true;
     stage.exchange(BYTES)?;
-    stage.until("the end of our stream at the kernel", |stage| stage.kernel.sink.ended)?;
+    stage.until("the end of our stream at the kernel", |stage| {
+        stage.kernel.sink.ended
+    })?;
     check!(!stage.ours.sink.ended, "{}", stage.state());
     stage.kernel.source.send(BYTES);
     stage.until_delivered()?;
@@ -34,8 +36,14 @@ pub fn kernel_first(setting: &Setting<'static>) -> Outcome {
     let mut stage = connected(setting, BAD)?;
     stage.kernel.source.closes = true;
     stage.exchange(BYTES)?;
-    stage.until("the end of the kernel's stream", |stage| stage.ours.sink.ended)?;
-    check!(stage.ours.events.contains(&Event::PeerFinished), "{}", stage.state());
+    stage.until("the end of the kernel's stream", |stage| {
+        stage.ours.sink.ended
+    })?;
+    check!(
+        stage.ours.events.contains(&Event::PeerFinished),
+        "{}",
+        stage.state()
+    );
     check!(!stage.kernel.sink.ended, "{}", stage.state());
     stage.ours.source.send(BYTES);
     stage.until_delivered()?;
@@ -61,10 +69,20 @@ pub fn we_abort(setting: &Setting<'static>) -> Outcome {
     stage.exchange(BYTES)?;
     let (now, id) = (stage.ours.now(), stage.ours.id());
     stage.ours.stack.abort(now, id);
-    stage.until("the reset at the kernel", |stage| stage.kernel.error.is_some())?;
+    stage.until("the reset at the kernel", |stage| {
+        stage.kernel.error.is_some()
+    })?;
     let error = stage.kernel.error.as_ref().map(std::io::Error::kind);
-    check!(error == Some(std::io::ErrorKind::ConnectionReset), "{}", stage.state());
-    check!(stage.kernel.counter("MPFastcloseRx")? == 1, "{}", stage.state());
+    check!(
+        error == Some(std::io::ErrorKind::ConnectionReset),
+        "{}",
+        stage.state()
+    );
+    check!(
+        stage.kernel.counter("MPFastcloseRx")? == 1,
+        "{}",
+        stage.state()
+    );
     let failed = Event::Failed(Failure::Aborted);
     check!(stage.ours.events.contains(&failed), "{}", stage.state());
     stage.expect_clean()
@@ -78,7 +96,15 @@ pub fn kernel_aborts(setting: &Setting<'static>) -> Outcome {
     stage.until("the reset at our end", |stage| {
         stage.ours.events.contains(&Event::Failed(Failure::Reset))
     })?;
-    check!(stage.kernel.counter("MPFastcloseTx")? >= 1, "{}", stage.state());
-    check!(stage.ours.stack.counters().fast_closes == 1, "{}", stage.state());
+    check!(
+        stage.kernel.counter("MPFastcloseTx")? >= 1,
+        "{}",
+        stage.state()
+    );
+    check!(
+        stage.ours.stack.counters().fast_closes == 1,
+        "{}",
+        stage.state()
+    );
     stage.expect_clean()
 }

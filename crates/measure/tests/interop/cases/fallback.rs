@@ -41,24 +41,31 @@ pub fn plain_ours(setting: &Setting<'static>) -> Outcome {
         let mut stage = Stage::with(setting, &[BAD], config)?;
         stage.connect(protocol)?;
         deliver(&mut stage)?;
-        check!(stage.kernel.counter("MPCapableACKRX")? == 0, "{}", stage.state());
+        check!(
+            stage.kernel.counter("MPCapableACKRX")? == 0,
+            "{}",
+            stage.state()
+        );
     }
     Ok(())
 }
 
-fn stripped(
-    setting: &Setting<'static>,
-    strips: Strips,
-    expected: &[FallbackReason],
-) -> Outcome {
+fn stripped(setting: &Setting<'static>, strips: Strips, expected: &[FallbackReason]) -> Outcome {
     let mut stage = Stage::new(setting, &[CLEAN])?;
     stage.ours.strips = strips;
     stage.connect(Protocol::Mptcp)?;
     deliver(&mut stage)?;
     let info = stage.ours.stack.info(stage.ours.id());
-    check!(info.is_some_and(|info| !info.multipath), "{}", stage.state());
+    check!(
+        info.is_some_and(|info| !info.multipath),
+        "{}",
+        stage.state()
+    );
     let reason = reason(&stage);
-    check!(reason.is_some_and(|r| expected.contains(&r)), "{reason:?}, {expected:?} expected");
+    check!(
+        reason.is_some_and(|r| expected.contains(&r)),
+        "{reason:?}, {expected:?} expected"
+    );
     Ok(())
 }
 
@@ -82,5 +89,9 @@ pub fn data(setting: &Setting<'static>) -> Outcome {
 
 pub fn all_but_syn(setting: &Setting<'static>) -> Outcome {
     use FallbackReason::{HandshakeStripped, NoMapping, Peer};
-    stripped(setting, Strips::AllButSyn, &[HandshakeStripped, NoMapping, Peer])
+    stripped(
+        setting,
+        Strips::AllButSyn,
+        &[HandshakeStripped, NoMapping, Peer],
+    )
 }

@@ -3,6 +3,7 @@
 mod dissection;
 mod ending;
 mod fallback;
+mod interface;
 mod priority;
 mod subflows;
 mod transfer;
@@ -18,6 +19,8 @@ pub struct Case {
     pub run: fn(&Setting<'static>) -> Outcome,
 }
 
+/// Where there is only one host with a stack of ours.
+const ONE: &[Role] = &[Role::Client];
 const BOTH: &[Role] = &[Role::Client, Role::Server];
 
 const fn case(name: &'static str, run: fn(&Setting<'static>) -> Outcome) -> Case {
@@ -29,16 +32,30 @@ const fn case(name: &'static str, run: fn(&Setting<'static>) -> Outcome) -> Case
 }
 
 pub const CASES: &[Case] = &[
+    Case {
+        roles: ONE,
+        ..case("the host keeps silent", interface::silence)
+    },
+    Case {
+        roles: ONE,
+        ..case("an interface comes back", interface::comes_back)
+    },
     case("bulk on one path", transfer::one_path),
     case("bulk on two paths", transfer::two_paths),
     case("bulk with checksums", transfer::with_checksums),
     case("a backup carries nothing", priority::backup),
     case("we change the priority", priority::ours),
     case("the kernel changes the priority", priority::kernels),
-    case("the server announces an address", subflows::server_announces),
+    case(
+        "the server announces an address",
+        subflows::server_announces,
+    ),
     case("the client announces a port", subflows::client_announces),
     case("we withdraw an address", subflows::we_withdraw),
-    case("the kernel withdraws an address", subflows::kernel_withdraws),
+    case(
+        "the kernel withdraws an address",
+        subflows::kernel_withdraws,
+    ),
     case("we close the first subflow", subflows::first_closed),
     case("we finish first", ending::ours_first),
     case("the kernel finishes first", ending::kernel_first),

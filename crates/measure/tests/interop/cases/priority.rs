@@ -108,7 +108,13 @@ fn expect_use(stage: &mut Stage, used: bool) -> Outcome {
     stage.exchange(BYTES)?;
     let after = stage.ours.carried[&client];
     let (sent, received) = (after.sent - before.sent, after.received - before.received);
-    check!((sent > NOTHING) == used, "sent {sent} on a path that is used: {used}");
-    check!((received > NOTHING) == used, "received {received} on a path that is used: {used}");
+    check!(
+        (sent > NOTHING) == used,
+        "sent {sent} on a path that is used: {used}"
+    );
+    check!(
+        (received > NOTHING) == used,
+        "received {received} on a path that is used: {used}"
+    );
     Ok(())
 }

@@ -65,14 +65,19 @@ pub fn client_announces(setting: &Setting<'static>) -> Outcome {
         Role::Client => {
             stage.connect(Protocol::Mptcp)?;
             let (now, id) = (stage.ours.now(), stage.ours.id());
-            stage.ours.stack.announce(now, id, SocketAddr::new(client, 0))?;
+            stage
+                .ours
+                .stack
+                .announce(now, id, SocketAddr::new(client, 0))?;
             stage.until("the address at the kernel", |stage| {
                 stage.kernel.counter("AddAddr").is_ok_and(|n| n == 1)
             })?;
         }
         Role::Server => {
             let flags = flag::SIGNAL;
-            stage.kernel.add_endpoint(2, client, Some(OTHER_PORT), flags)?;
+            stage
+                .kernel
+                .add_endpoint(2, client, Some(OTHER_PORT), flags)?;
             stage.connect(Protocol::Mptcp)?;
             let expected = SocketAddr::new(client, OTHER_PORT);
             stage.until("ADD_ADDR", |stage| {
@@ -83,10 +88,17 @@ pub fn client_announces(setting: &Setting<'static>) -> Outcome {
             })?;
             let (now, id) = (stage.ours.now(), stage.ours.id());
             let local = SocketAddr::new(stage.server(), 0);
-            stage.ours.stack.open_subflow(now, id, local, expected, false)?;
+            stage
+                .ours
+                .stack
+                .open_subflow(now, id, local, expected, false)?;
             let server = stage.server();
             stage.until_subflow(server, client)?;
-            check!(stage.kernel.counter("MPJoinPortAckRx")? == 1, "{}", stage.state());
+            check!(
+                stage.kernel.counter("MPJoinPortAckRx")? == 1,
+                "{}",
+                stage.state()
+            );
         }
     }
     stage.exchange(BYTES)?;
@@ -109,19 +121,32 @@ pub fn we_withdraw(setting: &Setting<'static>) -> Outcome {
             stage.ours.stack.listen(SocketAddr::new(second, PORT));
             stage.connect(Protocol::Mptcp)?;
             let (now, id) = (stage.ours.now(), stage.ours.id());
-            stage.ours.stack.announce(now, id, SocketAddr::new(second, 0))?;
+            stage
+                .ours
+                .stack
+                .announce(now, id, SocketAddr::new(second, 0))?;
             (second, 1)
         }
     };
     stage.until("two subflows", |stage| {
-        stage.ours.subflows().iter().filter(|s| s.established).count() == before + 1
+        stage
+            .ours
+            .subflows()
+            .iter()
+            .filter(|s| s.established)
+            .count()
+            == before + 1
     })?;
     stage.exchange(BYTES)?;
     let (now, id) = (stage.ours.now(), stage.ours.id());
     stage.ours.stack.withdraw(now, id, withdrawn)?;
     stage.until("REMOVE_ADDR at the kernel", |stage| {
         stage.kernel.counter("RmAddr").is_ok_and(|n| n == 1)
-            && stage.ours.subflows().iter().all(|s| s.tuple.local.ip() != withdrawn)
+            && stage
+                .ours
+                .subflows()
+                .iter()
+                .all(|s| s.tuple.local.ip() != withdrawn)
     })?;
     stage.exchange(BYTES)?;
     stage.finish()?;
@@ -156,7 +181,11 @@ pub fn kernel_withdraws(setting: &Setting<'static>) -> Outcome {
     stage.until("REMOVE_ADDR", |stage| {
         let withdrawn_event = |e: &Event| matches!(e, Event::AddressWithdrawn(_));
         stage.ours.events.iter().any(withdrawn_event)
-            && stage.ours.subflows().iter().all(|s| s.tuple.remote.ip() != withdrawn)
+            && stage
+                .ours
+                .subflows()
+                .iter()
+                .all(|s| s.tuple.remote.ip() != withdrawn)
     })?;
     stage.exchange(BYTES)?;
     stage.finish()?;
@@ -178,7 +207,10 @@ pub fn first_closed(setting: &Setting<'static>) -> Outcome {
         stage.ours.stack.close_subflow(now, id, first, reset)?;
         stage.until_delivered()?;
         stage.until("the first subflow's end", |stage| {
-            stage.ours.subflow(local, remote).is_none_or(|s| !s.established || s.closing)
+            stage
+                .ours
+                .subflow(local, remote)
+                .is_none_or(|s| !s.established || s.closing)
         })?;
         stage.exchange(BYTES)?;
         stage.finish()?;
