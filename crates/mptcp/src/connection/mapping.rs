@@ -126,11 +126,6 @@ impl Mappings {
         self.known.front().filter(|m| m.start <= offset).copied()
     }
 
-    /// Whether none is known.
-    pub(super) fn is_empty(&self) -> bool {
-        self.known.is_empty()
-    }
-
     /// Forgets all.
     pub(super) fn clear(&mut self) {
         self.known = VecDeque::new();
@@ -142,8 +137,12 @@ fn agree(old: &Mapping, new: &Mapping, numbers: Option<DataSequence>) -> bool {
     let Some(numbers) = numbers else {
         return old == new;
     };
-    let near = numbers.beyond(old.wire.dsn, 0).wrapping_sub(old.start as i64);
-    let other = numbers.beyond(new.wire.dsn, 0).wrapping_sub(new.start as i64);
+    let near = numbers
+        .beyond(old.wire.dsn, 0)
+        .wrapping_sub(old.start as i64);
+    let other = numbers
+        .beyond(new.wire.dsn, 0)
+        .wrapping_sub(new.start as i64);
     // Of numbers with 32 bits only so many are known.
     near == other || near as u32 == other as u32 && narrow(old) != narrow(new)
 }
@@ -203,14 +202,17 @@ mod tests {
         assert_eq!(mappings.at(10), Some(mapping(10, 10, 500)));
         assert_eq!(mappings.at(29), Some(mapping(20, 10, 21)));
         assert_eq!(mappings.at(30), None);
-        assert!(mappings.is_empty());
+        assert!(mappings.known.is_empty());
     }
 
     #[test]
     fn a_contradiction_is_seen_and_an_agreement_fills_the_gaps() {
         let mut mappings = Mappings::default();
         assert_eq!(mappings.add(mapping(10, 10, 11), numbers()), Added::Taken);
-        assert_eq!(mappings.add(mapping(15, 10, 99), numbers()), Added::Contradicts);
+        assert_eq!(
+            mappings.add(mapping(15, 10, 99), numbers()),
+            Added::Contradicts
+        );
         assert_eq!(mappings.add(mapping(0, 30, 1), numbers()), Added::Taken);
         assert_eq!(mappings.at(0), Some(mapping(0, 10, 1)));
         assert_eq!(mappings.at(12), Some(mapping(10, 10, 11)));

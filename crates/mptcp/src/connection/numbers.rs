@@ -51,7 +51,10 @@ mod tests {
         let near = 0x1_ffff_fff0;
         assert_eq!(expand(Number::Narrow(5), near), 0x2_0000_0005);
         assert_eq!(expand(Number::Narrow(0xffff_ff00), near), 0x1_ffff_ff00);
-        assert_eq!(expand(Number::Narrow(0xffff_ff00), 0x2_0000_0005), 0x1_ffff_ff00);
+        assert_eq!(
+            expand(Number::Narrow(0xffff_ff00), 0x2_0000_0005),
+            0x1_ffff_ff00
+        );
         assert_eq!(expand(Number::Wide(7), near), 7);
     }
 

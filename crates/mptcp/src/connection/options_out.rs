@@ -219,11 +219,7 @@ impl Source<'_> {
         {
             outbox.removed.clear();
         }
-        self.more |= outbox.fail.is_some()
-            || outbox.priority.is_some()
-            || !outbox.removed.is_empty()
-            || !outbox.echoes.is_empty()
-            || !self.shared.announcements.is_empty();
+        self.more |= !self.shared.announcements.is_empty();
     }
 
     fn data(
@@ -325,9 +321,7 @@ fn data_fin(shared: &Shared, dsn: u64) -> MptcpOption {
             dsn: Number::Wide(dsn),
             subflow_seq: 0,
             length: 1,
-            checksum: shared
-                .checksum
-                .then(|| dss_checksum(dsn, 0, 1, 0, &[])),
+            checksum: shared.checksum.then(|| dss_checksum(dsn, 0, 1, 0, &[])),
         }),
     })
 }

@@ -58,6 +58,16 @@ pub(super) struct Outbox {
     pub(super) reset: Option<(bool, u8)>,
 }
 
+impl Outbox {
+    /// Whether something waits for an acknowledgement to go with.
+    pub(super) fn is_waiting(&self) -> bool {
+        self.priority.is_some()
+            || !self.echoes.is_empty()
+            || !self.removed.is_empty()
+            || self.fail.is_some()
+    }
+}
+
 /// All of a subflow but its TCP: what options are made of and read into.
 #[derive(Debug)]
 pub(super) struct PathState {
@@ -67,9 +77,6 @@ pub(super) struct PathState {
     pub(super) phase: Phase,
     /// The peer's initial sequence number, once known.
     pub(super) peer_initial: Option<Seq>,
-    /// Whether a segment right behind the peer's SYN was looked at for the options that complete
-    /// the handshake.
-    pub(super) confirmed: bool,
     pub(super) local_id: u8,
     pub(super) remote_id: Option<u8>,
     pub(super) local_nonce: u32,
@@ -92,6 +99,8 @@ pub(super) struct PathState {
     pub(super) last_original: Option<Time>,
     pub(super) last_penalty: Option<Time>,
     pub(super) sent_data: bool,
+    /// Segments that its TCP has challenged, of those counted.
+    pub(super) challenges: u64,
     /// Whether the controller knows it.
     pub(super) controlled: bool,
     pub(super) incoming: Incoming,
@@ -106,7 +115,6 @@ impl PathState {
             origin,
             phase: Phase::Opening,
             peer_initial: None,
-            confirmed: false,
             local_id: 0,
             remote_id: (origin == Origin::First).then_some(0),
             local_nonce: 0,
@@ -124,6 +132,7 @@ impl PathState {
             last_original: None,
             last_penalty: None,
             sent_data: false,
+            challenges: 0,
             controlled: false,
             incoming: Incoming::default(),
             outbox: Outbox::default(),

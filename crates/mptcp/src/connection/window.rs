@@ -10,6 +10,9 @@ const INITIAL: u64 = 65_535;
 /// initial window, ten segments.
 const INITIAL_READ: u64 = 14_600;
 
+/// The right edge moves by this or half of the buffer at least: a segment of Ethernet.
+const STEP: u64 = 1_460;
+
 /// The receive window of a connection and the size of its buffer, which grows with what the
 /// application reads in a round trip (dynamic right-sizing, as Linux's mptcp_rcv_space_adjust).
 #[derive(Debug)]
@@ -42,7 +45,10 @@ impl ReceiveWindow {
 
     /// The window to announce when `read` was read and `next` is the first byte missing.
     pub(super) fn announce(&mut self, read: u64, next: u64) -> u64 {
-        self.edge = self.edge.max(read + self.buffer);
+        // Against silly windows (RFC 9293, section 3.8.6.2.2).
+        if self.opening(read) >= STEP.min(self.buffer / 2) {
+            self.edge = read + self.buffer;
+        }
         self.edge.saturating_sub(next)
     }
 

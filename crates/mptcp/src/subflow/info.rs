@@ -53,4 +53,7 @@ pub struct Info {
     pub retransmitted_segments: u64,
     /// Payload bytes delivered in order to the peer (cumulatively acknowledged).
     pub acked_offset: u64,
+    /// Segments answered with a challenge ACK, or that would have been but for its limit
+    /// (RFC 5961).
+    pub challenges: u64,
 }

@@ -4,12 +4,38 @@
 //! payload with what it maps to, and takes what arrived in order. Plain TCP is the same without
 //! options. Offsets count the payload bytes of one direction from 0; the sequence number of
 //! offset 0 is the initial one plus 1.
+//!
+//! Where the RFCs leave room it does as Linux does, whose names of a behaviour stand beside it.
 
+mod ack;
+mod api;
 mod config;
+mod data;
+mod delayed_ack;
+mod handshake;
 mod info;
 mod kind;
+mod loss;
+mod out_of_order;
+mod pacing;
+mod prr;
+mod rack;
+mod rate;
+mod receive;
 mod received;
+mod recovery;
+mod rtt;
+mod sack;
+mod scoreboard;
+mod segments;
 mod state;
+mod timers;
+mod transmit;
+mod undo;
+mod window;
+
+#[cfg(test)]
+mod tests;
 
 pub use config::Config;
 pub use info::Info;
@@ -17,11 +43,23 @@ pub use kind::{DataMapping, Kind, OptionSource, PlainTcp};
 pub use received::{InOrder, Received};
 pub use state::{Failure, State, Tuple};
 
-use crate::wire::{Segment, Seq};
+use crate::wire::Seq;
 use bytes::Bytes;
+use delayed_ack::AckPolicy;
+use handshake::{Agreed, Handshake};
 use model::Time;
+use out_of_order::OutOfOrder;
+use pacing::Pacer;
 use policy::SubflowId;
 use policy::congestion::Controller;
+use rack::Rack;
+use rate::Delivery;
+use recovery::Recovery;
+use rtt::RoundTrip;
+use scoreboard::Scoreboard;
+use std::collections::VecDeque;
+use timers::Timers;
+use window::ReceiveWindow;
 
 /// The congestion controller and under which number it knows this subflow.
 pub struct Congestion<'a> {
@@ -31,170 +69,123 @@ pub struct Congestion<'a> {
     pub id: SubflowId,
 }
 
+impl Congestion<'_> {
+    fn window(&self) -> u64 {
+        self.controller.window(self.id)
+    }
+}
+
 /// One TCP connection.
-pub struct Subflow {}
+#[derive(Debug)]
+pub struct Subflow {
+    config: Config,
+    tuple: Tuple,
+    state: State,
+    failure: Option<Failure>,
+    agreed: Agreed,
+    handshake: Handshake,
+    sender: Sender,
+    board: Scoreboard,
+    rtt: RoundTrip,
+    rack: Rack,
+    recovery: Recovery,
+    delivery: Delivery,
+    pacer: Pacer,
+    timers: Timers,
+    receiver: Receiver,
+    store: OutOfOrder,
+    acks: AckPolicy,
+    receive_window: ReceiveWindow,
+    pending: Pending,
+    counters: Counters,
+}
 
-#[expect(unused_variables, reason = "to be written")]
-impl Subflow {
-    /// Begins to connect: a SYN is the next to transmit.
-    pub fn connect(
-        config: &Config,
-        now: Time,
-        tuple: Tuple,
-        initial: Seq,
-        timestamp_offset: u32,
-    ) -> Subflow {
-        todo!()
-    }
+/// What the sender knows of its stream and of the peer's window. Positions are offsets; a FIN
+/// takes one after the last byte.
+#[derive(Debug)]
+struct Sender {
+    /// Sequence number of offset 0, less one.
+    initial: Seq,
+    /// Everything before it is acknowledged.
+    una: u64,
+    /// The next to send for the first time.
+    next: u64,
+    /// What was enqueued and not sent.
+    unsent: VecDeque<(Bytes, Option<DataMapping>)>,
+    unsent_bytes: u64,
+    /// Whether a FIN follows what is enqueued, and whether it was sent.
+    fin: bool,
+    fin_sent: bool,
+    /// The peer's window from `una` on, the largest ever, and from which sequence number it is.
+    window: u64,
+    max_window: u64,
+    window_from: i64,
+    /// The window of the last segment that came.
+    last_window: u64,
+    /// When data was last sent (lsndtime).
+    last_sent: Time,
+    /// Whether the window was the limit when it was last used (tcp_cwnd_validate): whether,
+    /// the most segments out, and until which offset that counts.
+    window_limited: bool,
+    most_out: u64,
+    limited_until: u64,
+    /// The rate at which it paces or would.
+    pacing_rate: u64,
+    /// Acknowledgements without selective ones that were duplicates: segments that arrived
+    /// (the emulated SACK of NewReno).
+    duplicate_acks: u64,
+    /// The window was reduced and the peer is still to be told (RFC 3168, CWR).
+    reduced: bool,
+    /// The timestamp that the segment at hand echoes.
+    echo: Option<u32>,
+}
 
-    /// Answers `syn` (whose options the owner has looked at): a SYN/ACK is the next to transmit.
-    pub fn accept(
-        config: &Config,
-        now: Time,
-        tuple: Tuple,
-        initial: Seq,
-        timestamp_offset: u32,
-        syn: &Segment<'_>,
-    ) -> Subflow {
-        todo!()
-    }
+/// What the receiver knows of the peer's stream.
+#[derive(Debug)]
+struct Receiver {
+    /// Sequence number of offset 0, less one.
+    initial: Seq,
+    /// The next position in order; the FIN takes one.
+    next: u64,
+    /// The position of the FIN, once one came.
+    fin: Option<u64>,
+    /// The last timestamp to echo and when it came (TS.Recent).
+    timestamp: Option<(u32, Time)>,
+    /// Ranges behind gaps, that with the newest data first.
+    recent: arrayvec::ArrayVec<(u64, u64), 4>,
+    /// Data that came twice, to be told once (RFC 2883).
+    duplicate: Option<(Seq, Seq)>,
+    /// A congestion mark is to be echoed (RFC 3168, section 6.1.3), and one was ever seen.
+    echo_mark: bool,
+    capable_seen: bool,
+    /// When anything came last.
+    last_heard: Time,
+    /// When a segment that was not acceptable was last answered.
+    last_challenge: Option<Time>,
+}
 
-    /// Where it goes.
-    pub fn tuple(&self) -> Tuple {
-        todo!()
-    }
-    /// Its state.
-    pub fn state(&self) -> State {
-        todo!()
-    }
-    /// Why it ended before its time, once it did.
-    pub fn failure(&self) -> Option<Failure> {
-        todo!()
-    }
-    /// What is known of it.
-    pub fn info(&self, now: Time) -> Info {
-        todo!()
-    }
+/// What the next [`Subflow::transmit`] has to do first.
+#[derive(Debug, Default)]
+struct Pending {
+    /// A reset with this sequence number, and an acknowledgement unless it is `None`.
+    reset: Option<(Seq, Option<Seq>)>,
+    /// The first segment again, whatever the window: the timer fired.
+    head: bool,
+    /// A probe for the tail.
+    tail_probe: bool,
+    /// A window or keep-alive probe.
+    probe: bool,
+    /// An acknowledgement, for the owner's options or as a challenge.
+    ack: bool,
+}
 
-    /// This side's initial sequence number.
-    pub fn initial_sent(&self) -> Seq {
-        todo!()
-    }
-
-    /// The payload a data segment has room for, beside the options negotiated and the reserve.
-    pub fn segment_payload(&self) -> usize {
-        todo!()
-    }
-
-    /// How much may be in the send buffer beyond what is: Linux's autotuned one, twice the
-    /// window, less what is sent and unacknowledged and what is queued.
-    pub fn buffer_room(&self, congestion_window: u64) -> u64 {
-        todo!()
-    }
-
-    /// Appends payload of at most [`Subflow::segment_payload`] bytes; it is sent as one segment,
-    /// now or when the windows admit it, and again as it was when lost.
-    pub fn enqueue(&mut self, now: Time, payload: Bytes, mapping: Option<DataMapping>) {
-        todo!()
-    }
-
-    /// Takes back what was enqueued and never sent, for another subflow to send; the newest
-    /// first.
-    pub fn take_unsent(&mut self) -> Option<(Bytes, Option<DataMapping>)> {
-        todo!()
-    }
-
-    /// Nothing more will be enqueued: a FIN follows.
-    pub fn close(&mut self, now: Time) {
-        todo!()
-    }
-
-    /// Ends at once: a reset is the next to transmit (unless nothing was sent yet or a reset
-    /// came), then nothing.
-    pub fn abort(&mut self) {
-        todo!()
-    }
-
-    /// Sends an acknowledgement at the next [`Subflow::transmit`], for options that must not
-    /// wait.
-    pub fn send_ack(&mut self) {
-        todo!()
-    }
-
-    /// The bytes that this end can still take, from the next one in order; announced from the
-    /// next segment on, never less than what was announced (the window does not shrink), rounded
-    /// to whole segments as against silly windows. A window that opened by enough makes an
-    /// acknowledgement due.
-    pub fn set_receive_window(&mut self, bytes: u64) {
-        todo!()
-    }
-
-    /// The owner shares one window among several connections (RFC 8684, section 3.3.5): what
-    /// [`Subflow::set_receive_window`] is told from now on is announced as it is, even where
-    /// this connection's own right edge moves back, because the edge that counts is the owner's.
-    /// Segments are accepted up to the farthest edge ever announced.
-    pub fn share_windows(&mut self) {
-        todo!()
-    }
-
-    /// The peer takes at least `bytes` from its acknowledgement number on, as another connection
-    /// that shares its window was told (Linux's MPTcpExtMPTCPSndWndShared). The next segment that
-    /// arrives has the last word again.
-    pub fn raise_peer_window(&mut self, bytes: u64) {
-        todo!()
-    }
-
-    /// The application took what had arrived, all of it if `empty`: an acknowledgement that
-    /// waits goes out now where Linux's would (tcp_cleanup_rbuf). Not calling it costs nothing
-    /// but that.
-    pub fn data_read(&mut self, empty: bool) {
-        todo!()
-    }
-
-    /// The right edge of the window announced last, as an offset.
-    pub fn announced_edge(&self) -> u64 {
-        todo!()
-    }
-
-    /// A segment for this connection arrived.
-    pub fn receive(
-        &mut self,
-        now: Time,
-        segment: &Segment<'_>,
-        congestion: Congestion<'_>,
-    ) -> Received {
-        todo!()
-    }
-
-    /// The last segment's window, scaled: what the peer takes from its acknowledgement number on
-    /// (Multipath TCP: from its Data ACK on).
-    pub fn peer_window(&self) -> u64 {
-        todo!()
-    }
-
-    /// Gives what waited behind a gap and is in order now to `take`, with its offset.
-    pub fn take_buffered(&mut self, take: &mut dyn FnMut(u64, &[u8])) {
-        todo!()
-    }
-
-    /// When [`Subflow::poll`] or [`Subflow::transmit`] has something to do next.
-    pub fn poll_at(&self) -> Option<Time> {
-        todo!()
-    }
-
-    /// Timers that are due.
-    pub fn poll(&mut self, now: Time, congestion: Congestion<'_>) {
-        todo!()
-    }
-
-    /// The next segment to send now, written into `packet` as an IP packet: its length.
-    pub fn transmit(
-        &mut self,
-        now: Time,
-        congestion: Congestion<'_>,
-        options: &mut dyn OptionSource,
-        packet: &mut [u8],
-    ) -> Option<usize> {
-        todo!()
-    }
+#[derive(Debug, Default)]
+struct Counters {
+    sent_segments: u64,
+    sent_bytes: u64,
+    received_segments: u64,
+    received_bytes: u64,
+    lost_segments: u64,
+    retransmitted_segments: u64,
+    challenges: u64,
 }

@@ -1,0 +1,5 @@
+//! Does a connection behave as the RFCs and Linux say?
+
+mod bulk;
+
+mod rig;
