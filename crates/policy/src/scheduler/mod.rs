@@ -3,7 +3,19 @@
 //! A scheduler decides per piece of data, in stacks that are ours. A new one is one file and one
 //! line in [`list::SCHEDULERS`].
 
+pub mod blest;
+mod candidates;
+pub mod client_priority;
+pub mod ecf;
+pub mod follow;
+pub mod linux_default;
 pub mod list;
+pub mod lowest_rtt;
+mod penalty;
+pub mod redundant;
+pub mod round_robin;
+#[cfg(test)]
+mod tests;
 
 use crate::subflow::{SubflowId, SubflowSet};
 use model::Time;
@@ -25,9 +37,9 @@ pub struct Subflow {
     /// deliver that it is left out (the kernel's *stale*).
     pub stale: bool,
     /// How often in a row the connection's retransmission timer found data outstanding on it
-    /// although nothing had arrived on it since it was found so first; counted before
-    /// [`Occasion::Timeout`] is asked, 0 again once something arrived (the kernel's
-    /// *stale_count*).
+    /// although nothing had arrived on it since it was found so first; 0 again when the timer
+    /// finds that something has. Counted before [`Occasion::Timeout`] is asked, for subflows with
+    /// data outstanding only (the kernel's *stale_count*, mptcp_pm_subflow_chk_stale).
     pub stale_count: u32,
     /// Whether it repairs a loss, or its retransmission timer fired.
     pub retransmitting: bool,
@@ -132,7 +144,8 @@ pub enum Occasion {
     /// The peer's window of the connection is full while a subflow has room; the piece is the
     /// first unacknowledged (opportunistic retransmission).
     WindowBlocked,
-    /// Nothing new waits while a subflow has room; the pieces are offered in order.
+    /// No new data is sent now, because none waits or [`Scheduler::next`] waits, while a subflow
+    /// has room; the pieces are offered in order, and `next` is asked again after one was sent.
     Idle,
     /// A subflow that carries the piece became potentially failed or stale; an answer of `None`
     /// is asked again when a subflow has room or appears, as long as no carrier works.
