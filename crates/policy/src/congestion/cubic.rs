@@ -105,8 +105,8 @@ impl Cubic {
         epoch.reno += ALPHA * acked as f64 / self.window.bytes() as f64;
 
         // The window to have when what is sent now is acknowledged (RFC 9438, section 4.2).
-        let ahead = self.min_rtt.unwrap_or_default();
-        let target = epoch.target((now.since(epoch.start) + ahead).as_secs_f64());
+        let ahead = self.min_rtt.unwrap_or_default().as_secs_f64();
+        let target = epoch.target(now.since(epoch.start).as_secs_f64() + ahead);
         let missing = target.max(epoch.reno) - window;
         let mut segments = SLOWEST * window;
         if missing > 0.0 {
@@ -143,7 +143,11 @@ impl Uncoupled for Cubic {
         }
     }
 
-    fn on_congestion(&mut self, now: Time, signal: Signal, _in_flight: u64) {
+    fn on_congestion(&mut self, now: Time, signal: Signal, in_flight: u64) {
+        if signal == Signal::Timeout && in_flight == 0 {
+            self.window.begin_with_one();
+            return;
+        }
         self.before = (self.w_max, self.epoch);
         let window = self.window.segments();
         self.w_max = if window < self.w_max {
@@ -287,7 +291,7 @@ mod tests {
         assert_eq!((cubic.w_max, cubic.window()), (0.85 * 70.0, 49 * MSS));
         cubic.on_spurious(Time::ZERO);
         assert_eq!((cubic.w_max, cubic.window()), (100.0, 70 * MSS));
-        cubic.on_congestion(Time::ZERO, Signal::Timeout, 0);
+        cubic.on_congestion(Time::ZERO, Signal::Timeout, 70 * MSS);
         assert_eq!((cubic.w_max, cubic.window()), (0.0, MSS));
         assert_eq!(cubic.slow_start_threshold(), 49 * MSS);
     }

@@ -1,7 +1,7 @@
 //! The list of congestion controllers.
 
 use super::separate::Separate;
-use super::{Controller, balia, cubic, lia, olia, reno};
+use super::{Controller, balia, bbr, cubic, lia, olia, reno};
 
 /// An entry of the list.
 pub struct Entry {
@@ -22,6 +22,12 @@ pub const CONTROLLERS: &[Entry] = &[
         summary: "coupled; between LIA's friendliness and OLIA's responsiveness (draft-walid)",
         coupled: true,
         make: || Box::new(balia::Balia::default()),
+    },
+    Entry {
+        name: "bbr",
+        summary: "paces at the rate the path delivers, two round trips in flight (BBR version 1, as in Linux)",
+        coupled: false,
+        make: || Box::new(Separate::<bbr::Bbr>::default()),
     },
     Entry {
         name: "cubic",
@@ -58,7 +64,7 @@ pub fn find(name: &str) -> Option<&'static Entry> {
 mod tests {
     use super::*;
     use crate::SubflowId;
-    use crate::congestion::INITIAL_WINDOW_SEGMENTS;
+    use crate::congestion::{INITIAL_WINDOW_SEGMENTS, Signal};
     use model::Time;
 
     #[test]
@@ -74,6 +80,10 @@ mod tests {
             controller.opened(subflow, Time::ZERO, 1_400);
             let initial = INITIAL_WINDOW_SEGMENTS * 1_400;
             assert_eq!(controller.window(subflow), initial, "{}", entry.name);
+            assert_eq!(controller.slow_start_threshold(subflow), u64::MAX);
+            // The handshake had to be sent again: one segment, and slow start without an end.
+            controller.on_congestion(subflow, Time::ZERO, Signal::Timeout, 0);
+            assert_eq!(controller.window(subflow), 1_400, "{}", entry.name);
             assert_eq!(controller.slow_start_threshold(subflow), u64::MAX);
         }
         assert!(find("Reno").is_none());
