@@ -66,9 +66,9 @@ fn scenario(family: Family, links: &[&str]) -> Result<Scenario, Failure> {
         Family::Ipv6 => "ipv6",
     };
     let mut text = format!(
-        "name = \"interop\"\nsummary = \"ours and the kernel\"\nduration = \"1 h\"\n\
+        "name = \"interop\"\nsummary = \"ours and the kernel\"\nduration = \"60 min\"\n\
          family = \"{family}\"\ntransports = [\"mptcp\"]\npolicies = [\"fullmesh\"]\n\
-         [traffic.bulk]\ndirection = \"up\"\n"
+         [traffic.bulk]\n"
     );
     for (path, link) in links.iter().enumerate() {
         let kind = ["wifi", "cellular"][path.min(1)];
