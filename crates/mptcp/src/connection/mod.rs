@@ -1,5 +1,30 @@
 //! A connection: one byte stream each way over the subflows of RFC 8684, or over plain TCP.
 
+mod addresses;
+mod fallback;
+mod finishing;
+mod handshake;
+mod join;
+mod machine;
+mod mapping;
+mod numbers;
+mod options_in;
+mod options_out;
+mod path;
+mod reassembly;
+mod receiving;
+mod reinjection;
+mod send_buffer;
+mod sending;
+mod sent;
+mod shared;
+mod views;
+mod window;
+
+pub(crate) use handshake::Start;
+pub(crate) use join::join_option;
+pub(crate) use machine::{Connection, Context};
+
 use crate::subflow;
 use policy::SubflowId;
 use std::net::{IpAddr, SocketAddr};
@@ -162,7 +187,53 @@ pub enum SubflowError {
     /// No such subflow.
     #[error("there is no such subflow")]
     Unknown,
+    /// The peer does not want further subflows to the address and port of the first one (the
+    /// flag C of MP_CAPABLE).
+    #[error("the peer wants no further subflow to the address of its first one")]
+    Unwanted,
     /// The address is of another family than the peer's.
     #[error("{0} and the peer's address are of different families")]
     Family(IpAddr),
+}
+
+/// Reasons of MP_TCPRST (RFC 8684, section 3.6).
+pub(crate) mod reason {
+    /// Unspecified error.
+    pub(crate) const UNSPECIFIED: u8 = 0;
+    /// MPTCP-specific error.
+    pub(crate) const MPTCP: u8 = 1;
+    /// Lack of resources.
+    pub(crate) const RESOURCES: u8 = 2;
+    /// Middlebox interference.
+    pub(crate) const MIDDLEBOX: u8 = 6;
+}
+
+/// Bytes of options to leave room for in data segments: a DSS with a Data ACK and a mapping, both
+/// of 64 bits, and a checksum.
+const fn option_reserve(multipath: bool) -> usize {
+    if multipath { 28 } else { 0 }
+}
+
+impl Connection {
+    /// Its subflows, by their numbers.
+    pub(crate) fn subflows(&self, now: model::Time, subflows: &mut Vec<SubflowInfo>) {
+        for path in self.paths.iter().flatten() {
+            let state = &path.state;
+            if state.phase == path::Phase::Gone {
+                continue;
+            }
+            subflows.push(SubflowInfo {
+                id: state.id,
+                tuple: state.tuple,
+                established: state.is_usable(),
+                closing: state.phase == path::Phase::Closing,
+                backup: state.is_backup(),
+                peer_backup: state.peer_backup,
+                potentially_failed: state.potentially_failed,
+                stale: state.stale,
+                window: self.controller.window(state.id),
+                tcp: path.tcp.info(now),
+            });
+        }
+    }
 }

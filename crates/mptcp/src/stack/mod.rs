@@ -1,9 +1,26 @@
 //! A host's transport layer: which connection is a packet for, and who is listening?
 
-use crate::connection::{Config, Event, Info, SubflowError, SubflowInfo};
+mod demux;
+mod incoming;
+mod numbers;
+mod slots;
+mod timers;
+
+#[cfg(test)]
+mod tests;
+
+use crate::connection::{Config, Connection, Context, Event, Info, SubflowError, SubflowInfo};
+use crate::subflow::Tuple;
+use demux::Demux;
+use incoming::StrayReset;
 use model::{Seed, Time};
+use numbers::Numbers;
 use policy::SubflowId;
+use rand_pcg::Pcg64;
+use slots::Slots;
+use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
+use timers::Timers;
 
 /// A connection of a stack; never given twice.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -49,57 +66,130 @@ pub struct Counters {
     pub fast_closes: u64,
 }
 
-/// A host's transport layer.
-pub struct Stack {}
+/// What connections use of their stack while it works on one of them.
+struct Host {
+    config: Config,
+    random: Pcg64,
+    events: VecDeque<(ConnectionId, Event)>,
+    counters: Counters,
+}
 
-#[expect(unused_variables, reason = "to be written")]
+impl Host {
+    fn context(&mut self, now: Time) -> Context<'_> {
+        Context {
+            now,
+            config: &self.config,
+            events: &mut self.events,
+            counters: &mut self.counters,
+            random: &mut self.random,
+        }
+    }
+}
+
+/// A host's transport layer.
+pub struct Stack {
+    host: Host,
+    numbers: Numbers,
+    slots: Slots,
+    demux: Demux,
+    /// Which connection has the token.
+    tokens: BTreeMap<u32, usize>,
+    listeners: Vec<SocketAddr>,
+    /// Connected, and not accepted by the application.
+    backlog: VecDeque<ConnectionId>,
+    /// Connections that peers began and that are not connected.
+    half_open: usize,
+    timers: Timers,
+    /// Connections that may have something to transmit, each once.
+    ready: VecDeque<usize>,
+    /// Resets for segments that belong to no connection.
+    resets: VecDeque<StrayReset>,
+    /// Those whose timers are due, while they are looked at.
+    due: Vec<usize>,
+}
+
 impl Stack {
     /// A stack that draws keys, nonces, ports and sequence numbers from the seed's stream `name`.
     pub fn new(config: Config, seed: Seed, name: &str) -> Stack {
-        todo!()
+        let mut random = seed.stream(name);
+        Stack {
+            numbers: Numbers::new(&mut random),
+            demux: Demux::new(&mut random),
+            host: Host {
+                config,
+                random,
+                events: VecDeque::new(),
+                counters: Counters::default(),
+            },
+            slots: Slots::default(),
+            tokens: BTreeMap::new(),
+            listeners: Vec::new(),
+            backlog: VecDeque::new(),
+            half_open: 0,
+            timers: Timers::default(),
+            ready: VecDeque::new(),
+            resets: VecDeque::new(),
+            due: Vec::new(),
+        }
     }
 
-    /// Accepts connections at `address` from now on.
+    /// Accepts connections at `address` from now on; an unspecified one stands for all.
     pub fn listen(&mut self, address: SocketAddr) {
-        todo!()
+        if !self.listeners.contains(&address) {
+            self.listeners.push(address);
+        }
     }
 
     /// A connection that a peer made and that can carry data, each once.
     pub fn accept(&mut self) -> Option<ConnectionId> {
-        todo!()
+        self.backlog.pop_front()
     }
 
-    /// Begins to connect from `local` (port 0: one is chosen) to `remote`.
+    /// Begins to connect from `local` (port 0, or one in use towards `remote`: another is chosen)
+    /// to `remote`.
     pub fn connect(&mut self, now: Time, local: SocketAddr, remote: SocketAddr) -> ConnectionId {
-        todo!()
+        let tuple = self.free_tuple(local, remote);
+        let key = self.free_key();
+        let start = self.numbers.start(now, tuple);
+        let id = self.slots.next_id();
+        let connection = Connection::connect(&mut self.host.context(now), id, tuple, key, start);
+        let slot = self.slots.insert(connection);
+        self.demux.insert(tuple, slot, SubflowId::new(0));
+        self.register_token(slot);
+        self.settle(now, slot);
+        id
     }
 
     /// Takes as much of `data` as the send buffer has room for; returns how much.
     pub fn write(&mut self, now: Time, connection: ConnectionId, data: &[u8]) -> usize {
-        todo!()
+        self.with(now, connection, |c, ctx| c.write(ctx, data))
+            .unwrap_or(0)
     }
 
     /// Reads what has arrived; returns how much, 0 when nothing waits.
     pub fn read(&mut self, now: Time, connection: ConnectionId, buffer: &mut [u8]) -> usize {
-        todo!()
+        self.with(now, connection, |c, ctx| c.read(ctx, buffer))
+            .unwrap_or(0)
     }
 
     /// Nothing more will be written: DATA_FIN (or FIN) follows.
     pub fn finish(&mut self, now: Time, connection: ConnectionId) {
-        todo!()
+        self.with(now, connection, |c, ctx| c.finish(ctx));
     }
 
     /// Ends the connection at once: MP_FASTCLOSE (or a reset).
     pub fn abort(&mut self, now: Time, connection: ConnectionId) {
-        todo!()
+        self.with(now, connection, |c, ctx| c.abort(ctx));
     }
 
     /// Forgets a connection, aborting it if it is not over.
     pub fn release(&mut self, now: Time, connection: ConnectionId) {
-        todo!()
+        self.backlog.retain(|id| *id != connection);
+        self.with(now, connection, |c, ctx| c.release(ctx));
     }
 
-    /// Opens a subflow from `local` (port 0: one is chosen) to `remote`.
+    /// Opens a subflow from `local` (port 0, or one in use towards `remote`: another is chosen)
+    /// to `remote`.
     pub fn open_subflow(
         &mut self,
         now: Time,
@@ -108,7 +198,22 @@ impl Stack {
         remote: SocketAddr,
         backup: bool,
     ) -> Result<SubflowId, SubflowError> {
-        todo!()
+        let slot = self
+            .slots
+            .find(connection)
+            .ok_or(SubflowError::NotConnected)?;
+        if local.is_ipv4() != remote.is_ipv4() {
+            return Err(SubflowError::Family(local.ip()));
+        }
+        let tuple = self.free_tuple(local, remote);
+        let start = self.numbers.start(now, tuple);
+        let id = self
+            .with(now, connection, |c, ctx| {
+                c.open_subflow(ctx, tuple, start, backup)
+            })
+            .unwrap_or(Err(SubflowError::NotConnected))?;
+        self.demux.insert(tuple, slot, id);
+        Ok(id)
     }
 
     /// Closes a subflow, with a FIN or (`reset`) at once; what it carried is sent elsewhere. The
@@ -120,7 +225,10 @@ impl Stack {
         subflow: SubflowId,
         reset: bool,
     ) -> Result<(), SubflowError> {
-        todo!()
+        self.with(now, connection, |c, ctx| {
+            c.close_subflow(ctx, subflow, reset)
+        })
+        .unwrap_or(Err(SubflowError::NotConnected))
     }
 
     /// Makes a subflow a backup or regular, and tells the peer (MP_PRIO).
@@ -131,7 +239,8 @@ impl Stack {
         subflow: SubflowId,
         backup: bool,
     ) -> Result<(), SubflowError> {
-        todo!()
+        self.with(now, connection, |c, ctx| c.set_backup(ctx, subflow, backup))
+            .unwrap_or(Err(SubflowError::NotConnected))
     }
 
     /// Marks a subflow potentially failed until something new is acknowledged on it.
@@ -141,17 +250,20 @@ impl Stack {
         connection: ConnectionId,
         subflow: SubflowId,
     ) -> Result<(), SubflowError> {
-        todo!()
+        self.with(now, connection, |c, ctx| c.mark_failed(ctx, subflow))
+            .unwrap_or(Err(SubflowError::NotConnected))
     }
 
     /// Announces an address of this host to the peer (ADD_ADDR); `port` 0 for the connection's.
+    /// It is announced again until the peer echoes it, at most three times.
     pub fn announce(
         &mut self,
         now: Time,
         connection: ConnectionId,
         address: SocketAddr,
     ) -> Result<u8, SubflowError> {
-        todo!()
+        self.with(now, connection, |c, ctx| c.announce(ctx, address))
+            .unwrap_or(Err(SubflowError::NotConnected))
     }
 
     /// Withdraws an address of this host (REMOVE_ADDR) and resets the subflows from it.
@@ -161,46 +273,167 @@ impl Stack {
         connection: ConnectionId,
         address: IpAddr,
     ) -> Result<(), SubflowError> {
-        todo!()
-    }
-
-    /// An IP packet arrived; what is not a valid segment is counted and dropped.
-    pub fn receive(&mut self, now: Time, packet: &[u8]) {
-        todo!()
+        self.with(now, connection, |c, ctx| c.withdraw(ctx, address))
+            .unwrap_or(Err(SubflowError::NotConnected))
     }
 
     /// The next IP packet to send now. Call it after every other call until there is none.
     pub fn transmit(&mut self, now: Time, packet: &mut [u8]) -> Option<Transmit> {
-        todo!()
+        if let Some(reset) = self.resets.pop_front() {
+            self.host.counters.resets_sent += 1;
+            return Some(reset.emit(packet));
+        }
+        while let Some(&slot) = self.ready.front() {
+            let sent = self.slots.get_mut(slot).and_then(|s| {
+                let ctx = &mut self.host.context(now);
+                s.connection.transmit(ctx, packet)
+            });
+            match sent {
+                Some((tuple, length)) => {
+                    if self.ready.len() > 1 {
+                        self.ready.rotate_left(1);
+                    }
+                    return Some(Transmit {
+                        length,
+                        source: tuple.local.ip(),
+                        destination: tuple.remote.ip(),
+                    });
+                }
+                None => {
+                    self.ready.pop_front();
+                    if let Some(entry) = self.slots.get_mut(slot) {
+                        entry.queued = false;
+                    }
+                    self.settle(now, slot);
+                }
+            }
+        }
+        None
     }
 
-    /// When to call [`Stack::poll`] next.
+    /// When to call [`Stack::poll`] next; now and then that is too early, and nothing is due.
     pub fn poll_at(&self) -> Option<Time> {
-        todo!()
+        self.timers.first()
     }
 
     /// Timers that are due.
     pub fn poll(&mut self, now: Time) {
-        todo!()
+        let mut due = std::mem::take(&mut self.due);
+        self.timers.take_due(now, &mut due);
+        for slot in due.drain(..) {
+            if let Some(entry) = self.slots.get_mut(slot) {
+                entry.timer = None;
+                entry.connection.poll(&mut self.host.context(now));
+                self.settle(now, slot);
+            }
+        }
+        self.due = due;
     }
 
     /// What happened since the last call, in order.
     pub fn next_event(&mut self) -> Option<(ConnectionId, Event)> {
-        todo!()
+        self.host.events.pop_front()
     }
 
     /// What is known of a connection; `None` when it was released.
     pub fn info(&self, connection: ConnectionId) -> Option<Info> {
-        todo!()
+        let entry = self.slots.get(self.slots.find(connection)?)?;
+        (!entry.connection.released).then(|| entry.connection.info())
     }
 
     /// Its subflows, by their numbers.
     pub fn subflows(&self, now: Time, connection: ConnectionId, subflows: &mut Vec<SubflowInfo>) {
-        todo!()
+        subflows.clear();
+        let slot = self.slots.find(connection);
+        if let Some(entry) = slot.and_then(|slot| self.slots.get(slot)) {
+            entry.connection.subflows(now, subflows);
+        }
     }
 
     /// What was counted.
     pub fn counters(&self) -> Counters {
-        todo!()
+        self.host.counters
+    }
+
+    /// Calls a connection, and looks after what changed.
+    fn with<T>(
+        &mut self,
+        now: Time,
+        id: ConnectionId,
+        call: impl FnOnce(&mut Connection, &mut Context<'_>) -> T,
+    ) -> Option<T> {
+        let slot = self.slots.find(id)?;
+        let entry = self.slots.get_mut(slot)?;
+        if entry.connection.released {
+            return None;
+        }
+        let result = call(&mut entry.connection, &mut self.host.context(now));
+        self.settle(now, slot);
+        Some(result)
+    }
+
+    /// Looks after a connection that may have changed: its timer, whether it has something to
+    /// send, whether it can be accepted, and whether it is gone.
+    fn settle(&mut self, now: Time, slot: usize) {
+        let Some(entry) = self.slots.get_mut(slot) else {
+            return;
+        };
+        for tuple in entry.connection.freed.drain(..) {
+            self.demux.remove(tuple);
+        }
+        if !entry.queued && entry.connection.is_ready() {
+            entry.queued = true;
+            self.ready.push_back(slot);
+        }
+        self.timers
+            .set(now, slot, &mut entry.timer, entry.connection.poll_at());
+        if entry.half_open {
+            if entry.connection.has_ended() && entry.connection.is_hidden() {
+                entry.connection.released = true;
+                entry.half_open = false;
+                self.half_open -= 1;
+            } else if entry.connection.is_connected() {
+                entry.half_open = false;
+                self.half_open -= 1;
+                self.backlog.push_back(entry.id);
+            }
+        }
+        if entry.connection.released && !entry.queued && entry.connection.is_empty() {
+            self.timers.clear(slot, &mut entry.timer);
+            if let Some(token) = entry.token {
+                self.tokens.remove(&token);
+            }
+            self.slots.remove(slot);
+        }
+    }
+
+    /// Makes a connection known by its token.
+    fn register_token(&mut self, slot: usize) {
+        if let Some(entry) = self.slots.get_mut(slot) {
+            entry.token = entry.connection.token();
+            if let Some(token) = entry.token {
+                self.tokens.insert(token, slot);
+            }
+        }
+    }
+
+    /// A key whose token no connection has.
+    fn free_key(&mut self) -> u64 {
+        loop {
+            let key = Numbers::key(&mut self.host.random);
+            if !self.tokens.contains_key(&crate::wire::key::token(key)) {
+                return key;
+            }
+        }
+    }
+
+    /// The tuple from `local` to `remote`, with another port if it is 0 or taken.
+    fn free_tuple(&mut self, local: SocketAddr, remote: SocketAddr) -> Tuple {
+        let tuple = Tuple { local, remote };
+        if local.port() != 0 && self.demux.find(tuple).is_none() {
+            return tuple;
+        }
+        let taken = |tuple| self.demux.find(tuple).is_some();
+        Numbers::free_port(&mut self.host.random, tuple, taken)
     }
 }

@@ -150,6 +150,22 @@ impl Subflow {
         self.acks.now |= opened && receives;
     }
 
+    /// The owner shares one window among several connections (RFC 8684, section 3.3.5): what
+    /// [`Subflow::set_receive_window`] is told from now on is announced as it is, even where
+    /// this connection's own right edge moves back, because the edge that counts is the owner's.
+    /// Segments are accepted up to the farthest edge ever announced.
+    pub fn share_windows(&mut self) {
+        self.receive_window.shared = true;
+    }
+
+    /// The peer takes at least `bytes` from its acknowledgement number on, as another connection
+    /// that shares its window was told (Linux's MPTcpExtMPTCPSndWndShared). The next segment that
+    /// arrives has the last word again.
+    pub fn raise_peer_window(&mut self, bytes: u64) {
+        self.sender.window = self.sender.window.max(bytes);
+        self.sender.max_window = self.sender.max_window.max(bytes);
+    }
+
     /// The application took what had arrived, all of it if `empty`: an acknowledgement that
     /// waits goes out now where Linux's would (tcp_cleanup_rbuf). Not calling it costs nothing
     /// but that.

@@ -20,6 +20,9 @@ pub(super) struct ReceiveWindow {
     limit: u64,
     /// Our window scale.
     pub(super) scale: u8,
+    /// Whether the owner shares its window among several connections: its right edge counts, and
+    /// what it says is announced.
+    pub(super) shared: bool,
 }
 
 impl ReceiveWindow {
@@ -27,11 +30,12 @@ impl ReceiveWindow {
     pub(super) fn new() -> ReceiveWindow {
         ReceiveWindow {
             free: LARGEST_FIELD,
-            full: LARGEST_FIELD,
+            full: 0,
             edge: 0,
             announced: 0,
             limit: 0,
             scale: 0,
+            shared: false,
         }
     }
 
@@ -56,6 +60,9 @@ impl ReceiveWindow {
     /// What to announce, were there no promise.
     fn select(&self, mss: u64) -> u64 {
         let free = self.free.min(self.largest());
+        if self.shared {
+            return free >> self.scale << self.scale;
+        }
         let full = self.full.min(self.largest());
         if free < full / 2 && (free < full >> 4 || free < mss) {
             // Not worth a segment: against silly windows.
@@ -75,7 +82,12 @@ impl ReceiveWindow {
 
     /// The window field of a segment sent now; `next` is the next byte in order.
     pub(super) fn announce(&mut self, next: u64, mss: u64) -> u16 {
-        self.edge = self.edge.max(next + self.select(mss));
+        let selected = next + self.select(mss);
+        self.edge = if self.shared {
+            selected
+        } else {
+            self.edge.max(selected)
+        };
         let field = (self.edge - next.min(self.edge))
             .div_ceil(1 << self.scale)
             .min(LARGEST_FIELD);

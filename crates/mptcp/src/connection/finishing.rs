@@ -1,0 +1,324 @@
+//! How does a connection end: DATA_FIN, fast close, failure, or for want of subflows?
+
+use super::machine::{Connection, Context, Stage};
+use super::path::{Origin, Phase};
+use super::shared::Protocol;
+use super::{Event, Failure, SubflowError, reason};
+use crate::subflow::{self, State};
+use model::Time;
+use policy::{SubflowId, SubflowSet};
+
+impl Connection {
+    /// Nothing more will be written.
+    pub(crate) fn finish(&mut self, ctx: &mut Context<'_>) {
+        if !self.is_over() && !self.sending.is_finished() {
+            self.sending.finish();
+            self.progress(ctx);
+        }
+    }
+
+    /// Reads what is in order.
+    pub(crate) fn read(&mut self, ctx: &mut Context<'_>, buffer: &mut [u8]) -> usize {
+        let count = self.receiving.stream.read(buffer);
+        if count == 0 || self.is_over() {
+            return count;
+        }
+        let mut round_trip = None;
+        for path in self.paths.iter().flatten().filter(|p| p.state.is_usable()) {
+            round_trip = round_trip.max(path.tcp.info(ctx.now).smoothed_rtt);
+        }
+        let receiving = &mut self.receiving;
+        receiving.window.on_read(ctx.now, count as u64, round_trip);
+        let (read, next) = (receiving.stream.read_offset(), receiving.stream.next());
+        let opening = receiving.window.opening(read);
+        let left = receiving.window.edge().saturating_sub(next);
+        if opening > 0 && receiving.window.is_worth_telling(opening, left) {
+            let window = receiving.announce();
+            for id in self.usable().iter() {
+                if let Some(path) = self.path_mut(id) {
+                    path.tcp.set_receive_window(window);
+                }
+                self.touch(id);
+            }
+        }
+        count
+    }
+
+    /// Ends it at once.
+    pub(crate) fn abort(&mut self, ctx: &mut Context<'_>) {
+        if !self.is_over() {
+            // Linux's way: resets with MP_FASTCLOSE on all subflows (RFC 8684, section 3.5).
+            self.shared.fast_close = self.shared.protocol == Protocol::Multipath;
+            self.fail(ctx, Failure::Aborted);
+        }
+    }
+
+    /// The peer wants it ended at once, with this side's key as proof.
+    pub(super) fn on_fast_close(&mut self, ctx: &mut Context<'_>, key: u64) {
+        if key == self.shared.local.key {
+            ctx.counters.fast_closes += 1;
+            self.fail(ctx, Failure::Reset);
+        }
+    }
+
+    /// Ends before its time.
+    pub(super) fn fail(&mut self, ctx: &mut Context<'_>, failure: Failure) {
+        if self.is_over() {
+            return;
+        }
+        self.end(Some(failure));
+        for id in self.select(|s| s.phase != Phase::Gone).iter() {
+            if let Some(path) = self.path_mut(id) {
+                path.state.phase = Phase::Closing;
+                path.tcp.abort();
+            }
+            self.touch(id);
+            self.check_end(ctx, id);
+        }
+        self.emit(ctx, Event::Failed(failure));
+    }
+
+    /// Nothing is sent any more.
+    fn end(&mut self, failure: Option<Failure>) {
+        self.stage = Stage::Over(failure);
+        self.sending.buffer.clear();
+        self.sending.sent.clear();
+        self.sending.timeout_at = None;
+        self.sending.rescue_from = None;
+        self.shared.data_fin = None;
+        self.addresses.forget_announcements();
+        self.receiving.stream.finish();
+        self.alone_since = None;
+    }
+
+    /// Everything was delivered, both ways: the subflows are closed (RFC 8684, section 3.3.3).
+    fn complete(&mut self, ctx: &mut Context<'_>) {
+        if self.is_over() {
+            return;
+        }
+        self.end(None);
+        for id in self.select(|s| s.phase != Phase::Gone).iter() {
+            if let Some(path) = self.path_mut(id) {
+                match path.state.phase {
+                    Phase::Opening => path.tcp.abort(),
+                    _ => path.tcp.close(ctx.now),
+                }
+                path.state.phase = Phase::Closing;
+                path.state.join_ack = None;
+            }
+            self.sending.views.mark(id);
+            self.touch(id);
+        }
+        self.emit(ctx, Event::Closed);
+    }
+
+    /// Whether the peer's stream, or the connection, is complete now.
+    pub(super) fn check_finish(&mut self, ctx: &mut Context<'_>) {
+        if self.stage != Stage::Connected {
+            return;
+        }
+        if self.receiving.take_finish() {
+            self.emit(ctx, Event::PeerFinished);
+            self.send_acks(self.usable());
+        }
+        if self.shared.protocol == Protocol::Multipath
+            && self.sending.is_complete()
+            && self.receiving.is_finished()
+        {
+            self.complete(ctx);
+        }
+    }
+
+    /// Whether all was sent, so that the end can be signalled.
+    pub(super) fn check_finish_sent(&mut self, ctx: &mut Context<'_>) {
+        if self.stage != Stage::Connected
+            || !self.sending.is_end_reached()
+            || self.sending.fin_acked
+        {
+            return;
+        }
+        if self.shared.is_plain() {
+            if !self.sending.fin_signalled {
+                self.sending.fin_signalled = true;
+                for id in self.usable().iter() {
+                    if let Some(path) = self.path_mut(id) {
+                        path.tcp.close(ctx.now);
+                    }
+                    self.touch(id);
+                }
+            }
+        } else if self.shared.data_fin.is_none() {
+            let end = self.sending.sent.next();
+            self.shared.data_fin = Some(self.shared.local.numbers.number(end));
+            if !self.sending.fin_signalled {
+                self.sending.fin_signalled = true;
+                self.send_acks(self.usable());
+            }
+            self.arm_timeout(ctx.now);
+        }
+    }
+
+    /// The peer closed a subflow.
+    pub(super) fn on_subflow_fin(&mut self, ctx: &mut Context<'_>, id: SubflowId) {
+        if self.shared.is_plain() {
+            let end = self.receiving.stream.next();
+            self.receiving.learn_end(end);
+        } else if self.path(id).is_some_and(|p| p.state.can_signal()) {
+            self.close_path(ctx, id);
+        }
+    }
+
+    /// Closes a subflow with a FIN; what it carried goes elsewhere.
+    fn close_path(&mut self, ctx: &mut Context<'_>, id: SubflowId) {
+        self.abandon(id);
+        if let Some(path) = self.path_mut(id) {
+            path.state.phase = Phase::Closing;
+            path.state.join_ack = None;
+            path.tcp.close(ctx.now);
+        }
+        self.touch(id);
+        self.check_alone(ctx);
+    }
+
+    /// Resets a subflow with MP_TCPRST; what it carried goes elsewhere.
+    pub(super) fn reset_subflow(&mut self, ctx: &mut Context<'_>, id: SubflowId, why: u8) {
+        if self.path(id).is_none_or(|p| p.state.phase == Phase::Gone) {
+            return;
+        }
+        self.abandon(id);
+        if let Some(path) = self.path_mut(id) {
+            path.state.phase = Phase::Closing;
+            path.state.join_ack = None;
+            path.state.outbox.reset = Some((false, why));
+            path.tcp.abort();
+        }
+        self.touch(id);
+        self.check_end(ctx, id);
+    }
+
+    /// Closes a subflow on request.
+    pub(crate) fn close_subflow(
+        &mut self,
+        ctx: &mut Context<'_>,
+        id: SubflowId,
+        reset: bool,
+    ) -> Result<(), SubflowError> {
+        self.check_multipath()?;
+        let live = |phase| !matches!(phase, Phase::Closing | Phase::Gone);
+        self.path(id)
+            .filter(|p| live(p.state.phase))
+            .ok_or(SubflowError::Unknown)?;
+        // To a peer that has fallen back, or is about to, a FIN is the end of the stream.
+        let may_be_plain = !self.shared.fully_established || self.shared.checksum;
+        if reset || may_be_plain && self.may_fall_back(id) {
+            self.reset_subflow(ctx, id, reason::UNSPECIFIED);
+        } else {
+            self.close_path(ctx, id);
+            self.check_end(ctx, id);
+        }
+        self.progress(ctx);
+        Ok(())
+    }
+
+    /// Whether a subflow's TCP came to its end, and what follows.
+    pub(super) fn check_end(&mut self, ctx: &mut Context<'_>, id: SubflowId) {
+        let Some(path) = self.path_mut(id) else {
+            return;
+        };
+        let ended = matches!(path.tcp.state(), State::Closed | State::TimeWait);
+        if !ended || path.state.phase == Phase::Gone {
+            return;
+        }
+        path.state.phase = Phase::Gone;
+        path.state.join_ack = None;
+        let failure = path.tcp.failure();
+        let (origin, controlled) = (path.state.origin, path.state.controlled);
+        if controlled {
+            self.controller.closed(id);
+        }
+        self.abandon(id);
+        self.emit(ctx, Event::SubflowClosed(id, failure));
+        if self.is_over() {
+            return;
+        }
+        let first_failed = self.stage == Stage::Opening && origin == Origin::First;
+        match (self.shared.protocol, failure) {
+            _ if first_failed => self.fail(ctx, as_failure(failure)),
+            (Protocol::Multipath, _) if self.shared.fully_established => self.check_alone(ctx),
+            (Protocol::Plain, None) => {
+                self.check_finish(ctx);
+                self.end(None);
+                self.emit(ctx, Event::Closed);
+            }
+            (_, failure) => self.fail(ctx, as_failure(failure)),
+        }
+    }
+
+    /// Without any subflow the connection waits for one, if it has something to wait for.
+    fn check_alone(&mut self, ctx: &mut Context<'_>) {
+        if self.is_over() || self.has_live_paths() || self.shared.is_plain() {
+            return;
+        }
+        let all_acked = self.sending.is_end_reached() && self.sending.sent.len() == 0;
+        if all_acked && self.receiving.is_finished() {
+            // Only the Data ACK of the end is missing, and the peer closes subflows only when it
+            // has both ends.
+            self.complete(ctx);
+        } else {
+            self.alone_since.get_or_insert(ctx.now);
+        }
+    }
+
+    /// When it gives up waiting for a subflow.
+    pub(super) fn alone_deadline(&self) -> Option<Time> {
+        Some(self.alone_since? + self.close_timeout)
+    }
+
+    /// Gives up waiting for a subflow.
+    pub(super) fn poll_alone(&mut self, ctx: &mut Context<'_>) {
+        if self.alone_deadline().is_some_and(|at| at <= ctx.now) {
+            self.fail(ctx, Failure::TimedOut);
+        }
+    }
+
+    /// The application forgets it.
+    pub(crate) fn release(&mut self, ctx: &mut Context<'_>) {
+        self.abort(ctx);
+        self.released = true;
+    }
+
+    /// Marks a subflow potentially failed.
+    pub(crate) fn mark_failed(
+        &mut self,
+        ctx: &mut Context<'_>,
+        id: SubflowId,
+    ) -> Result<(), SubflowError> {
+        self.check_multipath()?;
+        let path = self.path_mut(id).ok_or(SubflowError::Unknown)?;
+        if !path.state.is_usable() {
+            return Err(SubflowError::Unknown);
+        }
+        if !path.state.potentially_failed {
+            path.state.potentially_failed = true;
+            self.sending.views.mark(id);
+            self.start_rescue();
+            self.progress(ctx);
+        }
+        Ok(())
+    }
+
+    /// All subflows that can carry acknowledgements.
+    pub(super) fn signalling(&self) -> SubflowSet {
+        self.select(|s| s.phase == Phase::Usable)
+    }
+}
+
+/// A connection's failure by that of its only subflow.
+fn as_failure(failure: Option<subflow::Failure>) -> Failure {
+    match failure {
+        Some(subflow::Failure::Refused) => Failure::Refused,
+        Some(subflow::Failure::TimedOut) => Failure::TimedOut,
+        Some(subflow::Failure::Aborted) => Failure::Aborted,
+        Some(subflow::Failure::Reset) | None => Failure::Reset,
+    }
+}
