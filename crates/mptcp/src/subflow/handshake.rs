@@ -225,7 +225,7 @@ impl Subflow {
         } else {
             0
         };
-        let announced = u64::from(self.config.mss) - timestamps;
+        let announced = u64::from(self.config.mss).saturating_sub(timestamps);
         self.acks.established(now, announced, 20 + timestamps);
         let again = self.handshake.sent.saturating_sub(1);
         let echo = self.echo(segment);
