@@ -100,3 +100,22 @@ fn a_wrong_checksum_while_a_join_is_under_way() {
         true,
     );
 }
+
+#[test]
+fn a_fallback_after_both_sides_finished() {
+    run(
+        &Case {
+            seed: 9353353605513629048,
+            checksum: [false, true],
+            operations: vec![
+                Write { side: 0, size: 575 },
+                Faults { path: 0, loss: 4, duplicate: 0, reorder: 0, corrupt: 19, garble: 0 },
+                Write { side: 0, size: 2_266 },
+                Wait { ms: 3 },
+                Write { side: 0, size: 7_101 },
+            ],
+            ..simplest()
+        },
+        true,
+    );
+}
