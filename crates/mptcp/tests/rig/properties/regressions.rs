@@ -119,3 +119,25 @@ fn a_fallback_after_both_sides_finished() {
         true,
     );
 }
+
+#[test]
+fn an_address_is_announced_after_the_end() {
+    run(
+        &Case {
+            checksum: [false, true],
+            buffers: [4 << 20, 37_250],
+            delays: [49, 1],
+            rate: 1,
+            operations: vec![
+                Write { side: 0, size: 9_273 },
+                Write { side: 0, size: 28_145 },
+                Wait { ms: 361 },
+                Close { side: 0, nth: 0, reset: false },
+                Announce { side: 0, which: 0 },
+                Open { side: 0, path: 0, server: 0, backup: false },
+            ],
+            ..simplest()
+        },
+        true,
+    );
+}
