@@ -191,11 +191,11 @@ impl Source<'_> {
         let fin = self.shared.data_fin.map(|dsn| data_fin(self.shared, dsn));
         match fin {
             Some(fin) if address.is_none() && !crowded && room.admits(&fin) => {
+                self.shared.fin_told = true;
                 room.add(fin, options);
             }
-            waiting => {
+            _ => {
                 room.add(self.data_ack(), options);
-                self.more |= waiting.is_some();
             }
         }
         if let Some(address) = address {
@@ -266,6 +266,7 @@ impl Source<'_> {
             return;
         }
         let length = length + u16::from(mapping.data_fin);
+        self.shared.fin_told |= mapping.data_fin;
         let dss = Dss {
             data_fin: mapping.data_fin,
             data_ack: self.shared.data_ack.map(Number::Wide),
