@@ -348,6 +348,11 @@ impl Drop for Network {
     fn drop(&mut self) {
         if std::thread::panicking() {
             println!("{}", self.recent(250));
+            for host in &self.hosts {
+                for (at, connection, event) in host.events.iter().rev().take(30).rev() {
+                    println!("{at:?} {connection:?} {event:?}");
+                }
+            }
         }
     }
 }

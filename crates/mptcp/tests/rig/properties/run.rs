@@ -234,7 +234,8 @@ impl Run<'_> {
             };
             let [send, receive] = self.case.buffers;
             assert!(info.unsent + info.unacked <= send, "side {side}: {info:?}");
-            assert!(info.readable <= receive, "side {side}: {info:?}");
+            // The wire rounds a window up to a multiple of 128 bytes.
+            assert!(info.readable < receive + 128, "side {side}: {info:?}");
             if info.at_end {
                 self.nothing_is_missing(side);
             }
