@@ -50,8 +50,9 @@ impl Connection {
             self.sending
                 .sent
                 .acknowledge(path.tcp.info(ctx.now).acked_offset);
-            // A DATA_FIN says nothing any more: a FIN must.
+            // A DATA_FIN says nothing any more, acknowledged or not: a FIN must.
             self.sending.fin_signalled = false;
+            self.sending.fin_acked = false;
         }
         let opening = self.stage == Stage::Opening;
         if opening {

@@ -55,6 +55,8 @@ impl Connection {
                     }
                 }
                 MptcpOption::Join(_) | MptcpOption::Reset { .. } => {}
+                // Addresses are of no use any more.
+                MptcpOption::AddAddr(_) | MptcpOption::RemoveAddr(_) if self.is_over() => {}
                 MptcpOption::AddAddr(add) => self.read_add_addr(ctx, id, add),
                 MptcpOption::RemoveAddr(ids) => self.read_remove_addr(ctx, ids),
                 MptcpOption::Prio { backup } => self.read_priority(ctx, id, *backup),
