@@ -26,8 +26,9 @@ const SERVER: usize = 1;
 
 /// Runs a program.
 ///
-/// Nothing may panic, no call may make packets or timers without end, and as long as no packet
-/// was tampered with, what is read is what was written.
+/// Nothing may panic, and no call may make packets or timers without end. As long as no packet
+/// was tampered with, what is read is what was written, and, once nothing is lost any more, all of
+/// it, or a connection fails.
 pub fn stack(bytes: &[u8]) {
     let mut program = Program(bytes);
     let mut pair = Pair::new(program.byte(), program.byte());
@@ -38,6 +39,9 @@ pub fn stack(bytes: &[u8]) {
         }
         pair.step(&mut program);
         pair.settle();
+    }
+    if !pair.tampered {
+        pair.complete();
     }
 }
 
@@ -353,6 +357,41 @@ impl Pair {
             1 => stack.release(self.now, connection),
             _ => stack.finish(self.now, connection),
         }
+    }
+
+    /// Delivers everything until all that was written is read.
+    fn complete(&mut self) {
+        for _ in 0..ENDLESS {
+            while !self.flight.is_empty() {
+                self.deliver_next();
+            }
+            self.read(CLIENT);
+            self.read(SERVER);
+            self.settle();
+            if self.is_complete() {
+                return;
+            }
+            if self.flight.is_empty() {
+                self.advance_to_timer();
+            }
+        }
+        panic!("not all is delivered, and nothing failed");
+    }
+
+    /// Whether all that was written is read, or cannot be any more.
+    fn is_complete(&self) -> bool {
+        let [client, server] = &self.applications;
+        let ended = |side: usize| {
+            let connection = self.applications[side].connection;
+            // A server without a connection waits for its client.
+            connection.is_some_and(|connection| {
+                let info = self.stacks[side].info(connection);
+                info.is_none_or(|info| info.failure.is_some())
+            })
+        };
+        (client.read == server.written && server.read == client.written)
+            || ended(CLIENT)
+            || ended(SERVER)
     }
 
     fn advance(&mut self, duration: Duration) {
