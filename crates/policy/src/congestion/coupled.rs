@@ -169,7 +169,11 @@ impl<C: Coupling> Controller for Coupled<C> {
         }
     }
 
-    fn on_congestion(&mut self, subflow: SubflowId, _now: Time, signal: Signal, _in_flight: u64) {
+    fn on_congestion(&mut self, subflow: SubflowId, _now: Time, signal: Signal, in_flight: u64) {
+        if signal == Signal::Timeout && in_flight == 0 {
+            self.change(subflow, Window::begin_with_one);
+            return;
+        }
         let shared = C::share(&self.flows);
         let Some(flow) = self.flows.get_mut(subflow) else {
             return;

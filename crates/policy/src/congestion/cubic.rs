@@ -143,7 +143,11 @@ impl Uncoupled for Cubic {
         }
     }
 
-    fn on_congestion(&mut self, now: Time, signal: Signal, _in_flight: u64) {
+    fn on_congestion(&mut self, now: Time, signal: Signal, in_flight: u64) {
+        if signal == Signal::Timeout && in_flight == 0 {
+            self.window.begin_with_one();
+            return;
+        }
         self.before = (self.w_max, self.epoch);
         let window = self.window.segments();
         self.w_max = if window < self.w_max {
@@ -287,7 +291,7 @@ mod tests {
         assert_eq!((cubic.w_max, cubic.window()), (0.85 * 70.0, 49 * MSS));
         cubic.on_spurious(Time::ZERO);
         assert_eq!((cubic.w_max, cubic.window()), (100.0, 70 * MSS));
-        cubic.on_congestion(Time::ZERO, Signal::Timeout, 0);
+        cubic.on_congestion(Time::ZERO, Signal::Timeout, 70 * MSS);
         assert_eq!((cubic.w_max, cubic.window()), (0.0, MSS));
         assert_eq!(cubic.slow_start_threshold(), 49 * MSS);
     }

@@ -64,7 +64,7 @@ pub fn find(name: &str) -> Option<&'static Entry> {
 mod tests {
     use super::*;
     use crate::SubflowId;
-    use crate::congestion::INITIAL_WINDOW_SEGMENTS;
+    use crate::congestion::{INITIAL_WINDOW_SEGMENTS, Signal};
     use model::Time;
 
     #[test]
@@ -80,6 +80,10 @@ mod tests {
             controller.opened(subflow, Time::ZERO, 1_400);
             let initial = INITIAL_WINDOW_SEGMENTS * 1_400;
             assert_eq!(controller.window(subflow), initial, "{}", entry.name);
+            assert_eq!(controller.slow_start_threshold(subflow), u64::MAX);
+            // The handshake had to be sent again: one segment, and slow start without an end.
+            controller.on_congestion(subflow, Time::ZERO, Signal::Timeout, 0);
+            assert_eq!(controller.window(subflow), 1_400, "{}", entry.name);
             assert_eq!(controller.slow_start_threshold(subflow), u64::MAX);
         }
         assert!(find("Reno").is_none());

@@ -18,7 +18,7 @@
 //!   segment. From then on the window grows in slow start to the threshold, while the stack sends
 //!   again what was lost: such acknowledgements have [`Ack::in_recovery`] false.
 //! - A controller with [`Controller::has_own_recovery`] sets the window in recovery as well, and the
-//!   stack sends by it at all times.
+//!   stack sends by it at all times; it is therefore told of every timeout.
 //!
 //! When an acknowledgement tells of several things, the order is: [`Controller::on_spurious`],
 //! [`Controller::on_recovered`], [`Controller::on_congestion`], [`Controller::on_ack`], so that
@@ -104,7 +104,8 @@ pub enum Signal {
     /// The network marked packets (RFC 3168); at most once a window of data.
     Ecn,
     /// The retransmission timer fired for data not sent again before (RFC 5681, section 3.1):
-    /// the window falls to one segment.
+    /// the window falls to one segment. With nothing in flight it is the handshake that was sent
+    /// again: the threshold stays (RFC 5681, section 3.1; Linux: tcp_init_transfer).
     Timeout,
 }
 
@@ -140,7 +141,7 @@ pub trait Controller: Send {
         None
     }
     /// Whether it sets the window during recovery itself, so that proportional rate reduction
-    /// is left out (BBR).
+    /// is left out (BBR). It is told of every timeout, also of one in a repair.
     fn has_own_recovery(&self) -> bool {
         false
     }

@@ -34,11 +34,12 @@ impl Uncoupled for Reno {
         }
     }
 
-    fn on_congestion(&mut self, _now: Time, signal: Signal, _in_flight: u64) {
+    fn on_congestion(&mut self, _now: Time, signal: Signal, in_flight: u64) {
         // Half (RFC 5681, section 3.1, equation 4; Linux: tcp_reno_ssthresh).
         let half = self.window.bytes() / 2;
         match signal {
             Signal::Loss | Signal::Ecn => self.window.fall(half),
+            Signal::Timeout if in_flight == 0 => self.window.begin_with_one(),
             Signal::Timeout => self.window.collapse(half),
         }
     }

@@ -140,6 +140,11 @@ impl Window {
         self.window = self.mss;
     }
 
+    /// Begins with one segment, because the handshake had to be sent again.
+    pub fn begin_with_one(&mut self) {
+        self.window = self.mss;
+    }
+
     /// Back to what it was before the last fall, unless it is larger by now (RFC 4015, section
     /// 3.2; Linux: tcp_undo_cwnd_reduction). Returns whether there was something to undo.
     pub fn undo(&mut self) -> bool {

@@ -324,9 +324,10 @@ impl Uncoupled for Bbr {
         self.set_window(ack);
     }
 
-    fn on_congestion(&mut self, _now: Time, signal: Signal, _in_flight: u64) {
+    fn on_congestion(&mut self, _now: Time, signal: Signal, in_flight: u64) {
         match signal {
             Signal::Ecn => {}
+            Signal::Timeout if in_flight == 0 => self.window = self.mss,
             Signal::Loss => {
                 self.save_window();
                 self.repair = Repair::Beginning;
