@@ -5,6 +5,7 @@ use model::{PathIndex, Time};
 use mptcp::connection::Info;
 use mptcp::stack::{ConnectionId, Stack};
 use policy::SubflowId;
+use std::collections::VecDeque;
 use traffic::Channels;
 
 /// How far a connection is.
@@ -30,9 +31,10 @@ pub(super) struct Channel {
     pub used: Vec<PathIndex>,
     /// Whether subflows can be opened, as far as was looked.
     pub can_join: bool,
-    /// Written; the stack has taken what is before `taken`.
-    outgoing: Vec<u8>,
-    taken: usize,
+    /// How many packets had arrived at this end when nothing more could be read.
+    empty_at: Option<u64>,
+    /// Written and not yet taken by the stack.
+    outgoing: VecDeque<u8>,
 }
 
 impl Channel {
@@ -44,44 +46,41 @@ impl Channel {
             subflows: Vec::new(),
             used: Vec::new(),
             can_join: false,
-            outgoing: Vec::new(),
-            taken: 0,
+            empty_at: None,
+            outgoing: VecDeque::new(),
         }
     }
 
     /// Bytes written and not yet taken by the stack.
     pub(super) fn queued(&self) -> usize {
-        self.outgoing.len() - self.taken
+        self.outgoing.len()
     }
 
-    /// Hands the stack as much of the queue as it takes, in one piece: what was written in one
-    /// turn of the host goes into as few segments as it can, as over the kernel's.
+    /// Hands the stack as much of the queue as it takes. What was written in one turn of the host
+    /// is handed over together, so that it goes into as few segments as it can, as over the
+    /// kernel's; an empty queue begins anew, so what follows is in one piece.
     pub(super) fn push(&mut self, now: Time, stack: &mut Stack) {
-        if self.phase != Phase::Open || self.queued() == 0 {
-            return;
-        }
-        self.taken += stack.write(now, self.id, &self.outgoing[self.taken..]);
-        if self.taken == self.outgoing.len() {
-            self.outgoing.clear();
-            self.taken = 0;
-        } else if self.taken > self.outgoing.len() / 2 {
-            self.outgoing.drain(..self.taken);
-            self.taken = 0;
+        while self.phase == Phase::Open && !self.outgoing.is_empty() {
+            let (front, _) = self.outgoing.as_slices();
+            let (length, taken) = (front.len(), stack.write(now, self.id, front));
+            self.outgoing.drain(..taken);
+            if taken < length {
+                return;
+            }
         }
     }
 
     /// Puts `data` into the queue, unless the connection is over.
     fn write(&mut self, data: &[u8]) {
         if self.phase != Phase::Closed {
-            self.outgoing.extend_from_slice(data);
+            self.outgoing.extend(data);
         }
     }
 
     /// Ends the channel; what is queued is dropped.
     pub(super) fn end(&mut self) {
         self.phase = Phase::Closed;
-        self.outgoing = Vec::new();
-        self.taken = 0;
+        self.outgoing = VecDeque::new();
     }
 }
 
@@ -97,10 +96,17 @@ impl Channels for Packets {
     }
 
     fn read(&mut self, channel: usize, buffer: &mut [u8]) -> usize {
-        let Some(open) = self.channels.get(channel) else {
+        let Some(open) = self.channels.get_mut(channel) else {
             return 0;
         };
+        // Asked until there is nothing, turn after turn: looking costs as much as reading.
+        if open.empty_at == Some(self.arrivals) && !open.peer_finished {
+            return 0;
+        }
         let count = self.stack.read(self.now, open.id, buffer);
+        if count < buffer.len() {
+            open.empty_at = Some(self.arrivals);
+        }
         if count == 0 && open.peer_finished && open.phase == Phase::Open && !buffer.is_empty() {
             let at_end = |info: Info| info.at_end;
             if self.stack.info(open.id).is_none_or(at_end) {

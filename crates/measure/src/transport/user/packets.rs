@@ -44,6 +44,8 @@ pub struct Packets {
     pub(super) can_join: bool,
     /// Why the first connection that failed to be made did.
     pub(super) connect_failure: Option<String>,
+    /// Packets that arrived.
+    pub(super) arrivals: u64,
     /// When the driver was last here: channels are read and written at no other time.
     pub(super) now: Time,
     /// Whether what happens now follows from an action of the path manager.
@@ -103,6 +105,7 @@ impl Packets {
             changed: false,
             can_join: true,
             connect_failure: None,
+            arrivals: 0,
             now: Time::ZERO,
             acting: false,
             seen: Vec::new(),
@@ -159,6 +162,7 @@ impl Packets {
 
 impl PacketEndpoint for Packets {
     fn receive(&mut self, now: Time, _path: PathIndex, packet: &[u8]) {
+        self.arrivals += 1;
         self.stack.receive(now, packet);
     }
 
