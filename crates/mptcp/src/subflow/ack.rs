@@ -324,7 +324,8 @@ impl Subflow {
                 min_rtt: min_rtt.unwrap_or_default(),
                 in_flight,
                 window_limited: may_grow && self.is_window_limited(congestion),
-                lost: (self.counters.lost_segments - changes.prior_lost) * self.agreed.payload as u64,
+                lost: (self.counters.lost_segments - changes.prior_lost)
+                    * self.agreed.payload as u64,
                 in_recovery: self.recovery.reducing() || self.recovery.loss_window.is_some(),
                 delivered: self.delivery.delivered,
                 rate,

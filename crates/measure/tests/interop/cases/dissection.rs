@@ -1,6 +1,5 @@
 //! Does tshark read our packets without a complaint, and as we do?
 
-use crate::kernel::Protocol;
 use crate::stage::{BAD, CLEAN, Setting, Stage};
 use crate::{Failure, Outcome, check};
 use mptcp::wire::Segment;
@@ -33,7 +32,7 @@ pub fn agrees(setting: &Setting<'static>) -> Outcome {
     };
     {
         let mut stage = Stage::new(setting, &[BAD, CLEAN])?;
-        stage.connect(Protocol::Mptcp)?;
+        stage.establish()?;
         stage.join(true)?;
         let (local, remote) = stage.pair(1);
         let subflow = stage.ours.subflow(local, remote).ok_or("no subflow")?.id;
