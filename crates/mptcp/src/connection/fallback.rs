@@ -30,6 +30,11 @@ impl Connection {
         if self.shared.is_plain() {
             return;
         }
+        // Before: the end of plain TCP's only subflow would be that of the connection.
+        let joining = self.select(|s| s.id != id);
+        for other in joining.iter() {
+            self.reset_subflow(ctx, other, reason::MPTCP);
+        }
         self.shared.protocol = Protocol::Plain;
         self.shared.data_fin = None;
         self.shared.announcements.clear();
@@ -38,10 +43,6 @@ impl Connection {
         self.sending.rescue_from = None;
         self.sending.sent.clear();
         ctx.counters.fallbacks += 1;
-        let joining = self.select(|s| s.id != id);
-        for other in joining.iter() {
-            self.reset_subflow(ctx, other, reason::MPTCP);
-        }
         if let Some(path) = self.paths.get_mut(id.index()).and_then(Option::as_mut) {
             self.receiving.become_plain(&mut path.state.incoming);
             path.state.potentially_failed = false;

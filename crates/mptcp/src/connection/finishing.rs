@@ -208,7 +208,9 @@ impl Connection {
         self.path(id)
             .filter(|p| live(p.state.phase))
             .ok_or(SubflowError::Unknown)?;
-        if reset {
+        // To a peer that has fallen back, or is about to, a FIN is the end of the stream.
+        let may_be_plain = !self.shared.fully_established || self.shared.checksum;
+        if reset || may_be_plain && self.may_fall_back(id) {
             self.reset_subflow(ctx, id, reason::UNSPECIFIED);
         } else {
             self.close_path(ctx, id);

@@ -130,7 +130,12 @@ impl Connection {
         path.state.controlled = true;
         match (path.state.origin, self.shared.role) {
             (Origin::First, Role::Client) => self.finish_connect(ctx, id, segment),
-            (Origin::First, Role::Server) if self.shared.is_plain() => self.connected(ctx, id),
+            (Origin::First, Role::Server) if self.shared.is_plain() => {
+                self.connected(ctx, id);
+                if ctx.config.multipath {
+                    self.emit(ctx, Event::Fallback(FallbackReason::NotOffered));
+                }
+            }
             // The third ACK's options decide: see `confirm`.
             (Origin::First, Role::Server) => {}
             (Origin::Joins, _) => self.on_join_answer(ctx, id, segment),
@@ -198,6 +203,7 @@ impl Connection {
         let Some(path) = self.path(id) else {
             return;
         };
+        let waiting = path.state.outbox.is_waiting();
         let right_behind = path
             .state
             .peer_initial
@@ -231,6 +237,9 @@ impl Connection {
                 });
                 if proof {
                     self.shared.fully_established = true;
+                    if waiting {
+                        self.send_acks(policy::SubflowSet::only(id));
+                    }
                 } else {
                     self.fall_back(ctx, id, FallbackReason::HandshakeStripped);
                 }

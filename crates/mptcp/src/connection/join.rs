@@ -206,6 +206,7 @@ impl Connection {
         path.state.join_ack = None;
         path.state.established = ctx.now;
         path.state.last_original = Some(ctx.now);
+        let waiting = path.state.outbox.is_waiting();
         self.alone_since = None;
         ctx.counters.joins += 1;
         self.sending.views.mark(id);
@@ -213,7 +214,7 @@ impl Connection {
         if self.sending.sent.orphans() > 0 {
             self.start_rescue();
         }
-        if self.shared.data_fin.is_some() || self.receiving.is_finished() {
+        if waiting || self.shared.data_fin.is_some() || self.receiving.is_finished() {
             self.send_acks(policy::SubflowSet::only(id));
         }
     }

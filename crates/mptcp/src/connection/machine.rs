@@ -170,22 +170,21 @@ impl Connection {
             ctx.counters.challenges += challenges - path.state.challenges;
             path.state.challenges = challenges;
         }
+        let reset = segment.flags.rst && path.tcp.state() == State::Closed;
         self.touch(id);
-        if result.acceptable {
-            if segment.flags.rst {
-                self.read_reset(ctx, segment);
-            } else {
-                if result.established {
-                    self.on_handshake(ctx, id, segment);
-                }
-                self.read_options(ctx, id, segment, &result);
-                self.take_payload(ctx, id, segment, &result);
-                if result.acked {
-                    self.on_acked(ctx, id);
-                }
-                if result.fin {
-                    self.on_subflow_fin(ctx, id);
-                }
+        if reset {
+            self.read_reset(ctx, segment);
+        } else if result.acceptable {
+            if result.established {
+                self.on_handshake(ctx, id, segment);
+            }
+            self.read_options(ctx, id, segment, &result);
+            self.take_payload(ctx, id, segment, &result);
+            if result.acked {
+                self.on_acked(ctx, id);
+            }
+            if result.fin {
+                self.on_subflow_fin(ctx, id);
             }
         }
         self.check_end(ctx, id);
@@ -270,10 +269,13 @@ impl Connection {
                 shared: &mut self.shared,
                 path: &mut path.state,
                 more: false,
+                held: false,
             };
             let length = path.tcp.transmit(ctx.now, congestion, &mut source, packet);
-            let more = source.more;
-            if length.is_some() && (more || path.state.outbox.is_waiting()) {
+            let (more, held) = (source.more, source.held);
+            let fin = self.shared.data_fin.is_some() && !self.shared.fin_told;
+            let waiting = more || fin || path.state.outbox.is_waiting();
+            if length.is_some() && waiting && !held {
                 // They go with acknowledgements only; data went instead, or there was no room.
                 path.tcp.send_ack();
             }

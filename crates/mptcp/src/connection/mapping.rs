@@ -160,6 +160,7 @@ fn part(whole: &Mapping, from: u64, to: u64) -> Mapping {
         mptcp::Number::Narrow(dsn) => mptcp::Number::Narrow(dsn.wrapping_add(skip as u32)),
     };
     wire.subflow_seq = wire.subflow_seq.wrapping_add(skip as u32);
+    wire.length = (to - from) as u16;
     Mapping {
         start: from,
         length: (to - from) as u16,

@@ -19,6 +19,8 @@ pub(super) struct Source<'a> {
     pub(super) path: &'a mut PathState,
     /// Whether options wait for another acknowledgement.
     pub(super) more: bool,
+    /// Whether they have to wait for the peer: until then each has the handshake's option.
+    pub(super) held: bool,
 }
 
 /// The room that is left, in whole words: options are padded.
@@ -163,12 +165,15 @@ impl Source<'_> {
             );
             let (hmac, _) = hmac.split_first_chunk().expect("an HMAC has 32 bytes");
             room.add(MptcpOption::Join(Join::Ack { hmac: *hmac }), options);
+            self.held = true;
             return;
         }
         if let Some(capable) = self.capable_with_keys()
             && !self.path.sent_data
         {
             room.add(MptcpOption::Capable(capable), options);
+            self.small_signals(room, options);
+            self.held = true;
             return;
         }
         self.signals(room, options);
@@ -180,11 +185,19 @@ impl Source<'_> {
         let outbox = &mut self.path.outbox;
         let address = outbox.echoes.first().or(self.shared.announcements.front());
         let address = address.copied().map(MptcpOption::AddAddr);
+        // A DATA_FIN may leave no room for what else waits, and goes in an acknowledgement after it.
+        let crowded =
+            outbox.fail.is_some() || outbox.priority.is_some() || !outbox.removed.is_empty();
         let fin = self.shared.data_fin.map(|dsn| data_fin(self.shared, dsn));
         match fin {
-            Some(fin) if address.is_none() && room.admits(&fin) => room.add(fin, options),
-            _ => room.add(self.data_ack(), options),
-        };
+            Some(fin) if address.is_none() && !crowded && room.admits(&fin) => {
+                self.shared.fin_told = true;
+                room.add(fin, options);
+            }
+            _ => {
+                room.add(self.data_ack(), options);
+            }
+        }
         if let Some(address) = address {
             // As in Linux, an address that leaves no room for anything else goes alone; one that
             // does not even fit then never goes.
@@ -201,8 +214,13 @@ impl Source<'_> {
             } else {
                 outbox.echoes.remove(0);
             }
-            self.more |= self.shared.data_fin.is_some();
         }
+        self.small_signals(room, options);
+        self.more |= !self.shared.announcements.is_empty();
+    }
+
+    /// What fits beside another option.
+    fn small_signals(&mut self, room: &mut Room, options: &mut MptcpOptions) {
         let outbox = &mut self.path.outbox;
         if let Some(dsn) = outbox.fail
             && room.add(MptcpOption::Fail { dsn }, options)
@@ -219,7 +237,6 @@ impl Source<'_> {
         {
             outbox.removed.clear();
         }
-        self.more |= !self.shared.announcements.is_empty();
     }
 
     fn data(
@@ -249,6 +266,7 @@ impl Source<'_> {
             return;
         }
         let length = length + u16::from(mapping.data_fin);
+        self.shared.fin_told |= mapping.data_fin;
         let dss = Dss {
             data_fin: mapping.data_fin,
             data_ack: self.shared.data_ack.map(Number::Wide),

@@ -116,7 +116,8 @@ impl Receiving {
         if let Some(fin) = self.fin {
             return fin == offset;
         }
-        let possible = offset >= self.stream.end() && offset <= self.window.edge();
+        let within = self.plain.is_some() || offset <= self.window.edge();
+        let possible = offset >= self.stream.end() && within;
         if possible {
             self.fin = Some(offset);
         }
@@ -149,7 +150,13 @@ impl Receiving {
     /// Puts data into the stream; what is beyond the window or the end is dropped. Whether it was
     /// new.
     fn insert(&mut self, at: u64, bytes: &[u8]) -> bool {
-        let limit = self.fin.unwrap_or(u64::MAX).min(self.window.edge());
+        // What plain TCP has acknowledged is not sent again: its own window is the bound, which
+        // the wire may round up beyond this one.
+        let edge = match self.plain {
+            Some(_) => u64::MAX,
+            None => self.window.edge(),
+        };
+        let limit = self.fin.unwrap_or(u64::MAX).min(edge);
         let room = limit.saturating_sub(at).min(bytes.len() as u64) as usize;
         if room == 0 {
             if at < self.stream.next() {

@@ -124,10 +124,11 @@ impl Connection {
         self.sending.rescue_from = None;
     }
 
-    /// Nothing new waits while a subflow has room: pieces that not all carry, in order.
-    pub(super) fn offer_idle(&mut self, ctx: &Context<'_>) {
+    /// No new data is sent now while a subflow has room: offers the pieces that not all carry, in
+    /// order, until one is sent; whether one was.
+    pub(super) fn offer_idle(&mut self, ctx: &Context<'_>) -> bool {
         if !self.sending.scheduler.reinjects_on(Occasion::Idle) {
-            return;
+            return false;
         }
         let everyone = self.sending.views.set();
         let from = self.sending.carried_everywhere;
@@ -138,15 +139,18 @@ impl Connection {
                 break;
             };
             let (carriers, end) = (piece.carriers, piece.end());
-            let all = everyone.iter().all(|id| carriers.contains(id));
-            if !all && !self.offer(ctx, Occasion::Idle, index, 1) {
-                declined += 1;
+            if !everyone.iter().all(|id| carriers.contains(id)) {
                 everywhere = false;
-            } else if everywhere && all {
+                if self.offer(ctx, Occasion::Idle, index, 1) {
+                    return true;
+                }
+                declined += 1;
+            } else if everywhere {
                 self.sending.carried_everywhere = end;
             }
             index += 1;
         }
+        false
     }
 
     /// The peer's window is full while a subflow has room: the piece that holds it back.

@@ -182,6 +182,7 @@ impl Connection {
             return;
         }
         if self.sending.buffer.unsent() == 0 && self.sending.sent.len() == 0 {
+            self.arm_timeout(ctx.now);
             return;
         }
         self.refresh_views(ctx.now);
@@ -189,32 +190,30 @@ impl Connection {
             return;
         }
         self.rescue(ctx);
-        let mut asked = false;
         while self.sending.buffer.unsent() > 0 {
             if self.is_window_shut() {
+                self.offer_blocked(ctx);
                 break;
             }
-            asked = true;
-            let Some(assignment) = self.sending.ask_next(ctx.now) else {
-                break;
-            };
-            let usable = self.sending.views.set();
-            let subflows: SubflowSet = assignment
-                .subflows
-                .iter()
-                .filter(|id| usable.contains(*id))
-                .collect();
-            if subflows.is_empty() {
+            if !self.assign_next(ctx.now) && !self.offer_idle(ctx) {
                 break;
             }
-            self.assign(ctx.now, subflows, assignment.bytes);
         }
         if self.sending.buffer.unsent() == 0 {
-            self.offer_idle(ctx);
-        } else if !asked {
-            self.offer_blocked(ctx);
+            while self.offer_idle(ctx) {}
         }
         self.arm_timeout(ctx.now);
+    }
+
+    /// Asks the scheduler where the next data goes, and gives it there; whether it did.
+    fn assign_next(&mut self, now: Time) -> bool {
+        let Some(assignment) = self.sending.ask_next(now) else {
+            return false;
+        };
+        let usable = self.sending.views.set();
+        let subflows = assignment.subflows.iter();
+        let subflows: SubflowSet = subflows.filter(|id| usable.contains(*id)).collect();
+        !subflows.is_empty() && self.assign(now, subflows, assignment.bytes)
     }
 
     /// Whether the peer's window admits nothing, or only a small part of a segment while more
@@ -229,8 +228,9 @@ impl Connection {
         window < sending.buffer.unsent().min(largest)
     }
 
-    /// Cuts `bytes`, rounded up to whole segments, and gives them to `subflows`.
-    fn assign(&mut self, now: Time, subflows: SubflowSet, bytes: u64) {
+    /// Cuts `bytes`, rounded up to whole segments, and gives them to `subflows`; whether any.
+    fn assign(&mut self, now: Time, subflows: SubflowSet, bytes: u64) -> bool {
+        let before = self.sending.sent.next();
         let mut left = bytes.max(1);
         let mut segment = usize::MAX;
         for id in subflows.iter() {
@@ -247,7 +247,7 @@ impl Connection {
             };
             let length = segment.min(window).min(self.sending.buffer.unsent());
             if length == 0 || (length < segment && self.is_window_shut()) {
-                return;
+                break;
             }
             left = left.saturating_sub(segment);
             let data = self.sending.buffer.cut(length as usize);
@@ -260,6 +260,7 @@ impl Connection {
             }
             self.sending.sent.push(data, fin, subflows, now);
         }
+        self.sending.sent.next() > before
     }
 
     /// Gives data to a subflow, in as many segments as it takes there.

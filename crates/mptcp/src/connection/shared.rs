@@ -61,6 +61,8 @@ pub(super) struct Shared {
     pub(super) data_ack: Option<u64>,
     /// The DATA_FIN's data sequence number, while it waits for its acknowledgement.
     pub(super) data_fin: Option<u64>,
+    /// Whether a segment carried it.
+    pub(super) fin_told: bool,
     /// Resets carry MP_FASTCLOSE.
     pub(super) fast_close: bool,
     /// The next data for the first time has an infinite mapping that begins at this offset.
@@ -84,6 +86,7 @@ impl Shared {
             no_join: false,
             data_ack: None,
             data_fin: None,
+            fin_told: false,
             fast_close: false,
             infinite: None,
             announcements: VecDeque::new(),

@@ -6,6 +6,9 @@ mod numbers;
 mod slots;
 mod timers;
 
+#[cfg(test)]
+mod tests;
+
 use crate::connection::{Config, Connection, Context, Event, Info, SubflowError, SubflowInfo};
 use crate::subflow::Tuple;
 use demux::Demux;

@@ -127,6 +127,7 @@ impl Subflow {
                 self.alert(now, &mut changes, congestion);
             }
             self.window_probe_answered(now);
+            self.judge_probe(now, ack, &changes, congestion);
             return (true, changes.advanced);
         }
         let prior_furthest = self.board.furthest(una);
@@ -188,12 +189,9 @@ impl Subflow {
                         (echo.wrapping_sub(self.timestamp(sent.sent_at)) as i32) < 0
                     });
                 if self.agreed.sack && !original {
-                    self.rack
-                        .arrived(now, sent.sent_at, end, sent.ever_resent, min_rtt);
+                    self.rack.arrived(now, &sent, min_rtt);
                 }
-                changes
-                    .sample
-                    .delivered(&mut self.delivery, sent.sent_at, end, sent.at_send);
+                changes.sample.delivered(&mut self.delivery, &sent);
             }
         }
         if changes.acked_segments == 0 {

@@ -135,8 +135,9 @@ impl Subflow {
     }
 
     /// The bytes that this end can still take, from the next one in order; announced from the
-    /// next segment on, never less than what was announced (the window does not shrink), rounded
-    /// to whole segments as against silly windows. A window that opened by enough makes an
+    /// next segment on, never less than what was announced (the window does not shrink, but for
+    /// less than a unit of the window scale), rounded to whole segments as against silly windows;
+    /// up to one unit more may come. A window that opened by enough makes an
     /// acknowledgement due.
     pub fn set_receive_window(&mut self, bytes: u64) {
         let opened =

@@ -15,7 +15,6 @@ impl Subflow {
         if self.board.is_empty() {
             return;
         }
-        self.recovery.probe_end = None;
         // A window shrunk to nothing makes retransmissions its probes: they prove no failure as
         // long as the peer answers.
         let closed = self.sender.window == 0;
@@ -87,6 +86,7 @@ impl Subflow {
         if phase <= Phase::Disorder && disordered >= DUPLICATE_THRESHOLD {
             self.recovery.reordering = self.recovery.reordering.min(DUPLICATE_THRESHOLD);
         }
+        self.recovery.probe_end = None;
         self.recovery.phase = Phase::Loss;
         self.recovery.high = self.sender.next;
         self.sender.reduced = self.agreed.ecn;
@@ -125,9 +125,7 @@ impl Subflow {
             }
         }
         if recovered {
-            if !self.leave_recovery(now, congestion) {
-                congestion.controller.on_recovered(congestion.id, now);
-            }
+            self.leave_recovery(now, congestion);
             return;
         }
         if changes.advanced {

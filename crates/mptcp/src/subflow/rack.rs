@@ -2,6 +2,7 @@
 
 use super::Subflow;
 use super::recovery::Phase;
+use super::scoreboard::Sent;
 use model::Time;
 use std::time::Duration;
 
@@ -17,10 +18,10 @@ pub(super) const TIMER_SLACK: Duration = Duration::from_millis(2);
 /// RACK's state.
 #[derive(Debug)]
 pub(super) struct Rack {
-    /// The latest transmission known to have arrived, the end of its segment, and its round
-    /// trip.
-    sent_at: Time,
-    end: u64,
+    /// The number of the latest transmission known to have arrived. It tells what was sent
+    /// before exactly, where RFC 8985 has only time and sequence number to go by.
+    order: u64,
+    /// The last round trip.
     rtt: Duration,
     /// Whether something arrived since losses were last looked for.
     pub(super) advanced: bool,
@@ -37,8 +38,7 @@ pub(super) struct Rack {
 impl Default for Rack {
     fn default() -> Rack {
         Rack {
-            sent_at: Time::ZERO,
-            end: 0,
+            order: 0,
             rtt: Duration::ZERO,
             advanced: false,
             steps: 1,
@@ -50,26 +50,16 @@ impl Default for Rack {
 }
 
 impl Rack {
-    /// A segment arrived that was last sent at `sent_at`.
-    pub(super) fn arrived(
-        &mut self,
-        now: Time,
-        sent_at: Time,
-        end: u64,
-        ever_resent: bool,
-        min_rtt: Option<Duration>,
-    ) {
-        let rtt = now.since(sent_at);
+    /// A segment arrived.
+    pub(super) fn arrived(&mut self, now: Time, sent: &Sent, min_rtt: Option<Duration>) {
+        let rtt = now.since(sent.sent_at);
         // Sooner than any round trip: the original arrived, not what was sent again.
-        if ever_resent && min_rtt.is_some_and(|min| rtt < min) {
+        if sent.ever_resent && min_rtt.is_some_and(|min| rtt < min) {
             return;
         }
         self.advanced = true;
         self.rtt = rtt;
-        if (sent_at, end) > (self.sent_at, self.end) {
-            self.sent_at = sent_at;
-            self.end = end;
-        }
+        self.order = self.order.max(sent.order);
     }
 
     /// Adapts the reordering window to duplicates, once a round trip.
@@ -122,7 +112,7 @@ impl Subflow {
         let mut next = self.board.oldest();
         while let Some(index) = next {
             let sent = self.board.get(index);
-            if (sent.sent_at, sent.end()) >= (self.rack.sent_at, self.rack.end) {
+            if sent.order >= self.rack.order {
                 break;
             }
             next = self.board.later(index);

@@ -1,5 +1,6 @@
 //! At which rate did the network deliver (draft-ietf-ccwg-bbr, section 4.1)?
 
+use super::scoreboard::Sent;
 use model::Time;
 use policy::congestion::DeliveryRate;
 use std::time::Duration;
@@ -27,21 +28,15 @@ pub(super) struct Delivery {
 /// The sample of one acknowledgement, as it is built.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Sample {
-    newest: Option<(Time, u64, AtSend)>,
+    newest: Option<(u64, Time, AtSend)>,
 }
 
 impl Sample {
-    /// The segment sent at `sent_at` with the end `end` was delivered: the newest one counts.
-    pub(super) fn delivered(
-        &mut self,
-        delivery: &mut Delivery,
-        sent_at: Time,
-        end: u64,
-        at_send: AtSend,
-    ) {
-        if self.newest.is_none_or(|(t, e, _)| (sent_at, end) > (t, e)) {
-            self.newest = Some((sent_at, end, at_send));
-            delivery.first_sent = sent_at;
+    /// A segment was delivered: that sent last counts.
+    pub(super) fn delivered(&mut self, delivery: &mut Delivery, sent: &Sent) {
+        if self.newest.is_none_or(|(order, ..)| sent.order > order) {
+            self.newest = Some((sent.order, sent.sent_at, sent.at_send));
+            delivery.first_sent = sent.sent_at;
         }
     }
 
@@ -85,7 +80,7 @@ impl Delivery {
         if newly > 0 {
             self.delivered_at = now;
         }
-        let (sent_at, _, at_send) = sample.newest?;
+        let (_, sent_at, at_send) = sample.newest?;
         let interval = sent_at
             .since(at_send.first_sent)
             .max(now.since(at_send.delivered_at));

@@ -167,7 +167,6 @@ impl Subflow {
                     if self.leave_recovery(now, congestion) {
                         return;
                     }
-                    congestion.controller.on_recovered(congestion.id, now);
                 }
                 _ => {}
             }

@@ -109,8 +109,7 @@ impl Subflow {
     fn arrived_out_of_order(&mut self, now: Time, index: usize, changes: &mut Changes) {
         let sent = self.board.get(index);
         let (end, offset, bytes) = (sent.end(), sent.offset, sent.bytes());
-        self.rack
-            .arrived(now, sent.sent_at, end, sent.ever_resent, self.rtt.min());
+        self.rack.arrived(now, sent, self.rtt.min());
         if !sent.ever_resent {
             if offset < self.board.furthest(self.sender.una) {
                 changes.lowest_sacked = changes.lowest_sacked.min(offset);
@@ -119,9 +118,7 @@ impl Subflow {
             changes.first_sacked = changes.first_sacked.or(Some(sent.sent_at));
             changes.last_sacked = Some(sent.sent_at);
         }
-        changes
-            .sample
-            .delivered(&mut self.delivery, sent.sent_at, end, sent.at_send);
+        changes.sample.delivered(&mut self.delivery, sent);
         changes.sacked = true;
         changes.delivered += bytes;
         self.delivery.delivered += bytes;

@@ -34,6 +34,8 @@ pub(super) struct Sent {
     pub(super) resent: bool,
     /// It was ever sent again, as a probe or a retransmission.
     pub(super) ever_resent: bool,
+    /// The number of its last transmission: later ones have higher numbers.
+    pub(super) order: u64,
     earlier: u64,
     later: u64,
     listed: bool,
@@ -76,6 +78,7 @@ pub(super) struct Scoreboard {
     first: u64,
     oldest: u64,
     newest: u64,
+    transmissions: u64,
     pub(super) out: Tally,
     pub(super) sacked: Tally,
     pub(super) lost: Tally,
@@ -95,6 +98,7 @@ impl Scoreboard {
             first: 0,
             oldest: NONE,
             newest: NONE,
+            transmissions: 0,
             out: Tally::default(),
             sacked: Tally::default(),
             lost: Tally::default(),
@@ -176,10 +180,12 @@ impl Scoreboard {
             lost: false,
             resent: false,
             ever_resent: false,
+            order: self.transmissions + 1,
             earlier: NONE,
             later: NONE,
             listed: false,
         });
+        self.transmissions += 1;
         let index = self.queue.len() - 1;
         self.append(index);
         index
@@ -258,7 +264,9 @@ impl Scoreboard {
     pub(super) fn sent_again(&mut self, index: usize, now: Time, at_send: AtSend, probe: bool) {
         self.unlist(index);
         self.append(index);
+        self.transmissions += 1;
         let sent = &mut self.queue[index];
+        sent.order = self.transmissions;
         sent.sent_at = now;
         sent.at_send = at_send;
         sent.ever_resent = true;
@@ -320,7 +328,7 @@ impl Scoreboard {
     /// Makes the list anew.
     fn relist(&mut self) {
         let mut order: Vec<usize> = (0..self.queue.len()).collect();
-        order.sort_by_key(|index| (self.queue[*index].sent_at, *index));
+        order.sort_by_key(|index| self.queue[*index].order);
         self.oldest = NONE;
         self.newest = NONE;
         for sent in &mut self.queue {

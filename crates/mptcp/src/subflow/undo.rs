@@ -37,6 +37,8 @@ impl Subflow {
         if self.recovery.undoable {
             congestion.controller.on_spurious(congestion.id, now);
             self.sender.reduced = false;
+        } else if self.recovery.phase > Phase::Disorder {
+            congestion.controller.on_recovered(congestion.id, now);
         }
         self.recovery.loss_window = None;
         self.recovery.undo_from = None;
@@ -48,13 +50,17 @@ impl Subflow {
     /// held, because without selective acknowledgements later duplicates would mislead
     /// (RFC 6582, section 4).
     pub(super) fn leave_recovery(&mut self, now: Time, congestion: &mut Congestion<'_>) -> bool {
-        if self.may_undo() {
+        let undone = self.may_undo();
+        if undone {
             self.undo(false, now, congestion);
         } else {
             self.rack.persistence = self.rack.persistence.saturating_sub(1);
         }
         if self.hold_without_sack() {
             return true;
+        }
+        if !undone {
+            congestion.controller.on_recovered(congestion.id, now);
         }
         self.recovery.phase = Phase::Open;
         self.recovery.loss_window = None;

@@ -30,7 +30,7 @@ impl ReceiveWindow {
     pub(super) fn new() -> ReceiveWindow {
         ReceiveWindow {
             free: LARGEST_FIELD,
-            full: LARGEST_FIELD,
+            full: 0,
             edge: 0,
             announced: 0,
             limit: 0,

@@ -122,7 +122,8 @@ impl End {
     /// Takes from the buffer what the application wants, and opens the window accordingly.
     pub fn consume(&mut self) {
         self.taken = self.read.len().min(self.appetite);
-        let free = self.buffer - (self.read.len() - self.taken) as u64;
+        let unread = (self.read.len() - self.taken) as u64;
+        let free = self.buffer.saturating_sub(unread);
         let empty = self.taken == self.read.len();
         let tcp = self.tcp.as_mut().expect("the connection exists");
         tcp.set_receive_window(free);

@@ -1,0 +1,87 @@
+//! Does everything arrive, exactly?
+
+use super::rig::*;
+use super::scheduler;
+
+#[test]
+fn ten_megabytes_both_ways_over_two_lossy_paths() {
+    let mut world = World::new(config(), config());
+    let (id, other) = world.connected();
+    world.join(id, 2, false);
+    world.link(1).loss = 0.01;
+    world.link(2).loss = 0.01;
+    world.exchange((id, other), [10 << 20, 10 << 20], ms(600_000));
+    for host in [CLIENT, SERVER] {
+        let counters = world.stacks[host].counters();
+        assert_eq!(counters.bad_mappings, 0);
+        assert_eq!(counters.fallbacks, 0);
+        assert_eq!(counters.join_bad_hmac, 0);
+    }
+}
+
+#[test]
+fn everything_on_every_path() {
+    let mut everywhere = config();
+    everywhere.scheduler = &scheduler::EVERYWHERE;
+    let mut world = World::new(everywhere.clone(), everywhere);
+    let (id, other) = world.connected();
+    world.join(id, 2, false);
+    world.join(id, 3, false);
+    world.link(1).loss = 0.05;
+    world.exchange((id, other), [300_000, 300_000], ms(60_000));
+    assert!(world.info(SERVER, other).duplicate_bytes > 100_000);
+}
+
+#[test]
+fn a_reader_that_sleeps_stops_the_sender_and_loses_nothing() {
+    let mut world = World::new(config(), config());
+    let (id, other) = world.connected();
+    world.join(id, 2, false);
+    world.reading[SERVER] = false;
+    let data = pattern(1_000_000, 0);
+    let mut written = 0;
+    world.run_with(ms(20_000), &mut |world| {
+        written += world.stacks[CLIENT].write(world.now, id, &data[written..]);
+        false
+    });
+    let waiting = world.info(SERVER, other).readable;
+    assert!((30_000..70_000).contains(&waiting), "{waiting}");
+    assert!(world.info(CLIENT, id).unacked < 70_000);
+    world.reading[SERVER] = true;
+    world.run_with(ms(60_000), &mut |world| {
+        written += world.stacks[CLIENT].write(world.now, id, &data[written..]);
+        world.received(SERVER, other).len() == data.len() + 5
+    });
+    assert!(world.received(SERVER, other)[5..] == data);
+    world.exchange((id, other), [100, 100], ms(1000));
+}
+
+#[test]
+fn plain_tcp_with_loss() {
+    let mut plain = config();
+    plain.multipath = false;
+    let mut world = World::new(plain.clone(), plain);
+    world.link(1).loss = 0.02;
+    let id = world.connect();
+    world.run(ms(10_000));
+    let other = world.stacks[SERVER].accept().unwrap();
+    world.exchange((id, other), [2_000_000, 2_000_000], ms(200_000));
+}
+
+#[test]
+fn many_connections_at_once() {
+    let mut world = World::new(config(), config());
+    let ids: Vec<_> = (0..200).map(|_| world.connect()).collect();
+    world.run(ms(100));
+    let data = pattern(5_000, 9);
+    for id in &ids {
+        assert_eq!(world.stacks[CLIENT].write(world.now, *id, &data), 5_000);
+    }
+    world.run(ms(1000));
+    let mut served = 0;
+    while let Some(other) = world.stacks[SERVER].accept() {
+        assert!(world.received(SERVER, other) == data);
+        served += 1;
+    }
+    assert_eq!(served, 200);
+}

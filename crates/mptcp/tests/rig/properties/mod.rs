@@ -1,0 +1,32 @@
+//! Does a connection deliver exactly what was written, or end with an error, whatever happens?
+
+mod case;
+mod order;
+mod regressions;
+mod run;
+
+use case::case;
+use proptest::prelude::*;
+use proptest::test_runner::FileFailurePersistence;
+
+/// How many, unless PROPTEST_CASES says otherwise.
+fn cases() -> u32 {
+    let given = std::env::var("PROPTEST_CASES").ok();
+    given.and_then(|n| n.parse().ok()).unwrap_or(256)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: cases(),
+        failure_persistence: Some(Box::new(FileFailurePersistence::Direct(
+            "proptest-regressions/rig.txt",
+        ))),
+        max_shrink_iters: 2_000,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn the_stream_is_delivered_exactly_or_the_connection_ends_with_an_error(case in case()) {
+        run::run(&case, false);
+    }
+}

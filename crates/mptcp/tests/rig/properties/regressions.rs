@@ -1,0 +1,137 @@
+//! Which random sequences once failed, and must not again?
+
+use super::case::Case;
+use super::case::Operation::*;
+use super::run::run;
+use crate::network::middlebox::Strip;
+
+/// The simplest case.
+fn simplest() -> Case {
+    Case {
+        seed: 0,
+        scheduler: "blest",
+        controller: "balia",
+        multipath: [true, true],
+        checksum: [false, false],
+        ipv6: false,
+        buffers: [4 << 20, 4 << 20],
+        strip: Strip::Nothing,
+        delays: [1, 1],
+        rate: 0,
+        operations: Vec::new(),
+    }
+}
+
+/// The server opened a subflow over the path of the first one.
+#[test]
+fn a_change_of_priority_while_the_server_joins() {
+    run(
+        &Case {
+            operations: vec![
+                Wait { ms: 3 },
+                Open {
+                    side: 1,
+                    path: 0,
+                    server: 0,
+                    backup: false,
+                },
+                Backup {
+                    side: 0,
+                    nth: 0,
+                    backup: false,
+                },
+            ],
+            ..simplest()
+        },
+        true,
+    );
+}
+
+/// Plain TCP: the last byte did not fit the window.
+#[test]
+fn one_byte_more_than_the_first_window() {
+    run(
+        &Case {
+            multipath: [true, false],
+            operations: vec![
+                Write {
+                    side: 0,
+                    size: 37_273,
+                },
+                Write {
+                    side: 0,
+                    size: 28_263,
+                },
+                Wait { ms: 8 },
+            ],
+            ..simplest()
+        },
+        true,
+    );
+}
+
+#[test]
+fn the_only_subflow_is_closed_while_data_is_under_way() {
+    run(
+        &Case {
+            seed: 15125180509918784825,
+            delays: [23, 1],
+            rate: 3,
+            operations: vec![
+                Write {
+                    side: 0,
+                    size: 14_201,
+                },
+                Faults {
+                    path: 0,
+                    loss: 0,
+                    duplicate: 0,
+                    reorder: 2,
+                    corrupt: 0,
+                    garble: 0,
+                },
+                Wait { ms: 47 },
+                Close {
+                    side: 0,
+                    nth: 0,
+                    reset: false,
+                },
+            ],
+            ..simplest()
+        },
+        true,
+    );
+}
+
+#[test]
+fn a_wrong_checksum_while_a_join_is_under_way() {
+    run(
+        &Case {
+            seed: 2791813895128031,
+            checksum: [true, false],
+            operations: vec![
+                Wait { ms: 3 },
+                Faults {
+                    path: 0,
+                    loss: 0,
+                    duplicate: 0,
+                    reorder: 0,
+                    corrupt: 10,
+                    garble: 0,
+                },
+                Open {
+                    side: 1,
+                    path: 0,
+                    server: 0,
+                    backup: false,
+                },
+                Write {
+                    side: 0,
+                    size: 1_421,
+                },
+            ],
+            ..simplest()
+        },
+        true,
+    );
+}
