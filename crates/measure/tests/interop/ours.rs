@@ -33,7 +33,7 @@ pub struct Ours {
     pub connection: Option<ConnectionId>,
     pub source: Source,
     pub sink: Sink,
-    pub events: Vec<Event>,
+    events: Vec<(ConnectionId, Event)>,
     /// Payload by the client's address.
     pub carried: BTreeMap<IpAddr, Carried>,
     buffer: Vec<u8>,
@@ -77,6 +77,17 @@ impl Ours {
             self.stack.subflows(self.now(), connection, &mut subflows);
         }
         subflows
+    }
+
+    /// What happened on the connection.
+    pub fn events(&self) -> impl Iterator<Item = &Event> {
+        let of_it = |(connection, _): &&(ConnectionId, Event)| Some(*connection) == self.connection;
+        self.events.iter().filter(of_it).map(|(_, event)| event)
+    }
+
+    /// Whether this happened on the connection.
+    pub fn saw(&self, event: &Event) -> bool {
+        self.events().any(|e| e == event)
     }
 
     /// The subflow between these addresses.
@@ -134,9 +145,7 @@ impl Ours {
             self.connection = self.stack.accept();
         }
         while let Some((connection, event)) = self.stack.next_event() {
-            if Some(connection) == self.connection {
-                self.events.push(event);
-            }
+            self.events.push((connection, event));
         }
         let Some(connection) = self.connection else {
             return Ok(());

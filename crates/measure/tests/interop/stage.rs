@@ -11,7 +11,7 @@ use mptcp::stack::Stack;
 use mptcp::subflow;
 use nix::poll::{PollFd, PollFlags};
 use std::collections::BTreeMap;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::BorrowedFd;
 use std::path::Path;
 use std::thread;
@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use walkabout_measure::Clock;
 use walkabout_measure::addresses;
 use walkabout_measure::emulator::{
-    DeviceKind, Emulator, EmulatorError, Ground, Settings, StopFlag,
+    DeviceKind, Emulator, EmulatorError, Ground, NetNs, Settings, StopFlag,
 };
 use walkabout_measure::netlink::route::Routing;
 use walkabout_measure::transport::raw::Interface;
@@ -124,7 +124,9 @@ impl Stage {
             Family::Ipv4 => None,
             Family::Ipv6 => Some(DeviceKind::PacketSocket),
         };
-        let mut ground = Ground::make(&paths, setting.family, kind)?;
+        // In a namespace of its own: a case may have several stages, one after the other.
+        let ground = NetNs::create()?.run(|| Ground::make(&paths, setting.family, kind));
+        let mut ground = ground??;
         let devices = ground.take_devices();
         let clock = Clock::start();
         let stop = StopFlag::new()?;
@@ -231,7 +233,13 @@ impl Stage {
         let listener = self.listener();
         match self.setting.role {
             Role::Client => {
-                self.kernel.listen(listener, protocol)?;
+                // On all its addresses, those of signal endpoints among them.
+                let any: IpAddr = match self.setting.family {
+                    Family::Ipv4 => Ipv4Addr::UNSPECIFIED.into(),
+                    Family::Ipv6 => Ipv6Addr::UNSPECIFIED.into(),
+                };
+                self.kernel
+                    .listen(SocketAddr::new(any, listener.port()), protocol)?;
                 let local = SocketAddr::new(self.client(0), 0);
                 let now = self.ours.now();
                 self.ours.connection = Some(self.ours.stack.connect(now, local, listener));
@@ -248,6 +256,13 @@ impl Stage {
             let info = stage.ours.stack.info(connection);
             info.is_some_and(|info| info.connected) && stage.kernel.is_connected()
         })
+    }
+
+    /// As [`Stage::connect`], and data in both directions, after which either side may add
+    /// subflows and addresses (RFC 8684, section 3.1: fully established).
+    pub fn establish(&mut self) -> Outcome {
+        self.connect(Protocol::Mptcp)?;
+        self.exchange(1_000)
     }
 
     /// Lets the client open a subflow on the second path, and waits for it at both ends.
@@ -314,9 +329,7 @@ impl Stage {
     /// Waits until both streams ended and our connection is over.
     pub fn until_closed(&mut self) -> Outcome {
         self.until("the end", |stage| {
-            stage.ours.sink.ended
-                && stage.kernel.sink.ended
-                && stage.ours.events.contains(&Event::Closed)
+            stage.ours.sink.ended && stage.kernel.sink.ended && stage.ours.saw(&Event::Closed)
         })
     }
 

@@ -1,16 +1,16 @@
 //! Does tshark read our packets without a complaint, and as we do?
 
-use crate::kernel::Protocol;
-use crate::stage::{BAD, CLEAN, Setting, Stage};
+use crate::stage::{BAD, CLEAN, Role, Setting, Stage};
 use crate::{Failure, Outcome, check};
 use mptcp::wire::Segment;
 use mptcp::wire::mptcp::{Dss, MptcpOption, Number};
 use pcap_file::pcap::PcapReader;
 use std::fs::File;
 use std::io::ErrorKind;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::process::Command;
-use walkabout_measure::netlink::mptcp::flag;
+use walkabout_measure::addresses::PORT;
 
 /// What of a packet is compared: data sequence number, Data ACK and length of a mapping.
 #[derive(Debug, PartialEq, Eq, Default)]
@@ -33,14 +33,29 @@ pub fn agrees(setting: &Setting<'static>) -> Outcome {
     };
     {
         let mut stage = Stage::new(setting, &[BAD, CLEAN])?;
-        stage.connect(Protocol::Mptcp)?;
+        stage.establish()?;
         stage.join(true)?;
         let (local, remote) = stage.pair(1);
         let subflow = stage.ours.subflow(local, remote).ok_or("no subflow")?.id;
         let (now, id) = (stage.ours.now(), stage.ours.id());
         stage.ours.stack.set_backup(now, id, subflow, false)?;
+        let announced = match setting.role {
+            Role::Client => stage.client(1),
+            Role::Server => stage.second(),
+        };
+        stage.ours.add_address(local, announced);
+        stage.ours.stack.listen(SocketAddr::new(announced, PORT));
+        let address = SocketAddr::new(announced, 0);
+        stage.ours.stack.announce(now, id, address)?;
+        stage.until("ADD_ADDR at the kernel", |stage| {
+            stage.kernel.counter("AddAddr").is_ok_and(|n| n == 1)
+        })?;
         stage.exchange(500_000)?;
-        let _ = flag::SIGNAL;
+        let now = stage.ours.now();
+        stage.ours.stack.withdraw(now, id, announced)?;
+        stage.until("REMOVE_ADDR at the kernel", |stage| {
+            stage.kernel.counter("RmAddr").is_ok_and(|n| n == 1)
+        })?;
         stage.finish()?;
     }
     let complaints = tshark(
@@ -89,6 +104,8 @@ pub fn agrees(setting: &Setting<'static>) -> Outcome {
 fn tshark(capture: &Path, arguments: &[&str]) -> Result<String, Failure> {
     let mut command = Command::new("tshark");
     command.args(["-r".as_ref(), capture.as_os_str()]);
+    // What is inside is no TLS, in spite of the port.
+    command.args(["--disable-protocol", "tls"]);
     command.args([
         "-o",
         "tcp.check_checksum:TRUE",

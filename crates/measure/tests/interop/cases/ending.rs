@@ -1,6 +1,5 @@
 //! Does a connection end as either side wants, in every order?
 
-use crate::kernel::Protocol;
 use crate::stage::{BAD, CLEAN, Setting, Stage};
 use crate::{Outcome, check};
 use mptcp::connection::{Event, Failure};
@@ -9,7 +8,7 @@ const BYTES: u64 = 300_000;
 
 fn connected(setting: &Setting<'static>, link: &str) -> Result<Stage, crate::Failure> {
     let mut stage = Stage::new(setting, &[link, link])?;
-    stage.connect(Protocol::Mptcp)?;
+    stage.establish()?;
     stage.join(false)?;
     Ok(stage)
 }
@@ -39,11 +38,7 @@ pub fn kernel_first(setting: &Setting<'static>) -> Outcome {
     stage.until("the end of the kernel's stream", |stage| {
         stage.ours.sink.ended
     })?;
-    check!(
-        stage.ours.events.contains(&Event::PeerFinished),
-        "{}",
-        stage.state()
-    );
+    check!(stage.ours.saw(&Event::PeerFinished), "{}", stage.state());
     check!(!stage.kernel.sink.ended, "{}", stage.state());
     stage.ours.source.send(BYTES);
     stage.until_delivered()?;
@@ -84,7 +79,7 @@ pub fn we_abort(setting: &Setting<'static>) -> Outcome {
         stage.state()
     );
     let failed = Event::Failed(Failure::Aborted);
-    check!(stage.ours.events.contains(&failed), "{}", stage.state());
+    check!(stage.ours.saw(&failed), "{}", stage.state());
     stage.expect_clean()
 }
 
@@ -94,7 +89,7 @@ pub fn kernel_aborts(setting: &Setting<'static>) -> Outcome {
     stage.exchange(BYTES)?;
     stage.kernel.abort()?;
     stage.until("the reset at our end", |stage| {
-        stage.ours.events.contains(&Event::Failed(Failure::Reset))
+        stage.ours.saw(&Event::Failed(Failure::Reset))
     })?;
     check!(
         stage.kernel.counter("MPFastcloseTx")? >= 1,

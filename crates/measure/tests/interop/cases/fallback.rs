@@ -17,7 +17,7 @@ fn deliver(stage: &mut Stage) -> Outcome {
 }
 
 fn reason(stage: &Stage) -> Option<FallbackReason> {
-    stage.ours.events.iter().find_map(|event| match event {
+    stage.ours.events().find_map(|event| match event {
         Event::Fallback(reason) => Some(*reason),
         _ => None,
     })

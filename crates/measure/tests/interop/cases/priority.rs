@@ -1,6 +1,5 @@
 //! Is a subflow used as its priority says, and is the priority changed from either side?
 
-use crate::kernel::Protocol;
 use crate::stage::{CLEAN, Role, Setting, Stage};
 use crate::{Outcome, check};
 use mptcp::connection::Event;
@@ -9,12 +8,12 @@ use walkabout_measure::netlink::mptcp::{LocalAddress, flag};
 /// Data enough that a scheduler that may use both paths uses both.
 const BYTES: u64 = 2_000_000;
 /// What a path that is not used may carry all the same.
-const NOTHING: u64 = BYTES / 100;
+const NOTHING: u64 = BYTES / 20;
 
 /// The second path is backup from its MP_JOIN on.
 pub fn backup(setting: &Setting<'static>) -> Outcome {
     let mut stage = Stage::new(setting, &[CLEAN, CLEAN])?;
-    stage.connect(Protocol::Mptcp)?;
+    stage.establish()?;
     stage.join(true)?;
     let (local, remote) = stage.pair(1);
     let subflow = stage.ours.subflow(local, remote);
@@ -34,7 +33,7 @@ pub fn backup(setting: &Setting<'static>) -> Outcome {
 /// We make the second path backup and the kernel heeds it, and regular again.
 pub fn ours(setting: &Setting<'static>) -> Outcome {
     let mut stage = Stage::new(setting, &[CLEAN, CLEAN])?;
-    stage.connect(Protocol::Mptcp)?;
+    stage.establish()?;
     stage.join(false)?;
     for (changes, backup) in [(1, true), (2, false)] {
         let (local, remote) = stage.pair(1);
@@ -58,7 +57,7 @@ pub fn kernels(setting: &Setting<'static>) -> Outcome {
         Role::Client => (stage.server(), 1, flag::SIGNAL),
         Role::Server => (stage.client(1), 2, flag::SUBFLOW),
     };
-    stage.connect(Protocol::Mptcp)?;
+    stage.establish()?;
     match setting.role {
         Role::Client => {
             stage.give_kernel_second()?;
@@ -66,7 +65,7 @@ pub fn kernels(setting: &Setting<'static>) -> Outcome {
             stage.kernel.add_endpoint(id, second, None, kind)?;
             stage.until("ADD_ADDR", |stage| {
                 let announced = |e: &Event| matches!(e, Event::AddressAnnounced { .. });
-                stage.ours.events.iter().any(announced)
+                stage.ours.events().any(announced)
             })?;
             let client = stage.client(1);
             stage.open(client, second, false)?;
@@ -74,6 +73,8 @@ pub fn kernels(setting: &Setting<'static>) -> Outcome {
         }
         Role::Server => stage.join(false)?,
     }
+    // The kernel changes nothing of a subflow that is not fully established.
+    stage.exchange(BYTES)?;
     let ip = match setting.role {
         Role::Client => stage.second(),
         Role::Server => endpoint,

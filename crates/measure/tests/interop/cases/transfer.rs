@@ -22,7 +22,7 @@ pub fn one_path(setting: &Setting<'static>) -> Outcome {
 
 pub fn two_paths(setting: &Setting<'static>) -> Outcome {
     let mut stage = Stage::new(setting, &[BAD, BAD])?;
-    stage.connect(Protocol::Mptcp)?;
+    stage.establish()?;
     stage.join(false)?;
     stage.exchange(size())?;
     stage.finish()?;
@@ -40,7 +40,7 @@ pub fn with_checksums(setting: &Setting<'static>) -> Outcome {
     config.checksum = true;
     let mut stage = Stage::with(setting, &[BAD, BAD], config)?;
     stage.kernel.set("net/mptcp/checksum_enabled", "1")?;
-    stage.connect(Protocol::Mptcp)?;
+    stage.establish()?;
     stage.join(false)?;
     stage.exchange(1_000_000)?;
     stage.finish()?;
