@@ -220,13 +220,13 @@ impl Subflow {
         self.handshake.due = false;
         self.timers.retransmission = None;
         self.sender.last_sent = now;
-        let announced = u64::from(self.config.mss)
-            - if self.agreed.timestamps {
-                TIMESTAMPS as u64
-            } else {
-                0
-            };
-        self.acks.established(now, announced);
+        let timestamps = if self.agreed.timestamps {
+            TIMESTAMPS as u64
+        } else {
+            0
+        };
+        let announced = u64::from(self.config.mss).saturating_sub(timestamps);
+        self.acks.established(now, announced, 20 + timestamps);
         let again = self.handshake.sent.saturating_sub(1);
         let echo = self.echo(segment);
         let measured = if again == 0 {

@@ -8,8 +8,6 @@ use policy::SubflowId;
 use policy::congestion::{Ack, Controller, INITIAL_WINDOW_SEGMENTS, Signal};
 use std::time::Duration;
 
-pub const MSS: usize = 1448;
-
 pub fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
 }

@@ -54,8 +54,14 @@ fn one_byte_more_than_the_first_window() {
         &Case {
             multipath: [true, false],
             operations: vec![
-                Write { side: 0, size: 37_273 },
-                Write { side: 0, size: 28_263 },
+                Write {
+                    side: 0,
+                    size: 37_273,
+                },
+                Write {
+                    side: 0,
+                    size: 28_263,
+                },
                 Wait { ms: 8 },
             ],
             ..simplest()
@@ -72,10 +78,24 @@ fn the_only_subflow_is_closed_while_data_is_under_way() {
             delays: [23, 1],
             rate: 3,
             operations: vec![
-                Write { side: 0, size: 14_201 },
-                Faults { path: 0, loss: 0, duplicate: 0, reorder: 2, corrupt: 0, garble: 0 },
+                Write {
+                    side: 0,
+                    size: 14_201,
+                },
+                Faults {
+                    path: 0,
+                    loss: 0,
+                    duplicate: 0,
+                    reorder: 2,
+                    corrupt: 0,
+                    garble: 0,
+                },
                 Wait { ms: 47 },
-                Close { side: 0, nth: 0, reset: false },
+                Close {
+                    side: 0,
+                    nth: 0,
+                    reset: false,
+                },
             ],
             ..simplest()
         },
@@ -91,9 +111,24 @@ fn a_wrong_checksum_while_a_join_is_under_way() {
             checksum: [true, false],
             operations: vec![
                 Wait { ms: 3 },
-                Faults { path: 0, loss: 0, duplicate: 0, reorder: 0, corrupt: 10, garble: 0 },
-                Open { side: 1, path: 0, server: 0, backup: false },
-                Write { side: 0, size: 1_421 },
+                Faults {
+                    path: 0,
+                    loss: 0,
+                    duplicate: 0,
+                    reorder: 0,
+                    corrupt: 10,
+                    garble: 0,
+                },
+                Open {
+                    side: 1,
+                    path: 0,
+                    server: 0,
+                    backup: false,
+                },
+                Write {
+                    side: 0,
+                    size: 1_421,
+                },
             ],
             ..simplest()
         },
@@ -109,10 +144,23 @@ fn a_fallback_after_both_sides_finished() {
             checksum: [false, true],
             operations: vec![
                 Write { side: 0, size: 575 },
-                Faults { path: 0, loss: 4, duplicate: 0, reorder: 0, corrupt: 19, garble: 0 },
-                Write { side: 0, size: 2_266 },
+                Faults {
+                    path: 0,
+                    loss: 4,
+                    duplicate: 0,
+                    reorder: 0,
+                    corrupt: 19,
+                    garble: 0,
+                },
+                Write {
+                    side: 0,
+                    size: 2_266,
+                },
                 Wait { ms: 3 },
-                Write { side: 0, size: 7_101 },
+                Write {
+                    side: 0,
+                    size: 7_101,
+                },
             ],
             ..simplest()
         },
@@ -129,12 +177,27 @@ fn an_address_is_announced_after_the_end() {
             delays: [49, 1],
             rate: 1,
             operations: vec![
-                Write { side: 0, size: 9_273 },
-                Write { side: 0, size: 28_145 },
+                Write {
+                    side: 0,
+                    size: 9_273,
+                },
+                Write {
+                    side: 0,
+                    size: 28_145,
+                },
                 Wait { ms: 361 },
-                Close { side: 0, nth: 0, reset: false },
+                Close {
+                    side: 0,
+                    nth: 0,
+                    reset: false,
+                },
                 Announce { side: 0, which: 0 },
-                Open { side: 0, path: 0, server: 0, backup: false },
+                Open {
+                    side: 0,
+                    path: 0,
+                    server: 0,
+                    backup: false,
+                },
             ],
             ..simplest()
         },
