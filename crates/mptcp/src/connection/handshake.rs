@@ -207,7 +207,12 @@ impl Connection {
         let right_behind = path
             .state
             .peer_initial
-            .is_some_and(|initial| segment.seq == initial + 1);
+            .map(|initial| initial + 1)
+            // The first data may begin with what is not new, as TCP takes what is.
+            .is_some_and(|first| {
+                let end = segment.seq + segment.payload.len() as u32;
+                segment.seq == first || segment.seq.is_before(first) && end.is_after(first)
+            });
         let open = !matches!(path.tcp.state(), State::SynSent | State::SynReceived);
         if path.state.origin != Origin::First || !right_behind || !open {
             return;
