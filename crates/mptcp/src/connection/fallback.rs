@@ -75,7 +75,8 @@ impl Connection {
             && self.stage == Stage::Connected
             && telling
             && segment.options.mptcp.is_empty()
-            && segment.options.sack.is_empty()
+            // Beside two blocks and timestamps there is no room for a Data ACK.
+            && segment.options.sack.len() < 2
             && segment.payload.is_empty()
             && self.may_fall_back(id)
             && self

@@ -204,3 +204,23 @@ fn an_address_is_announced_after_the_end() {
         true,
     );
 }
+
+#[test]
+fn a_wrong_checksum_in_the_data_before_the_end() {
+    run(
+        &Case {
+            seed: 1301604997895653760,
+            checksum: [false, true],
+            delays: [56, 1],
+            operations: vec![
+                Write { side: 0, size: 1 },
+                Wait { ms: 74 },
+                Faults { path: 0, loss: 0, duplicate: 10, reorder: 0, corrupt: 14, garble: 0 },
+                Write { side: 0, size: 15_620 },
+                Wait { ms: 38 },
+            ],
+            ..simplest()
+        },
+        true,
+    );
+}
