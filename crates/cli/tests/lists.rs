@@ -55,6 +55,16 @@ fn transports_and_policies_are_documented() {
 }
 
 #[test]
+fn schedulers_and_controllers_are_documented() {
+    let schedulers = policy::scheduler::list::SCHEDULERS.iter().map(|e| e.name);
+    sorted(schedulers.clone());
+    mentions("schedulers.md", schedulers);
+    let controllers = policy::congestion::list::CONTROLLERS.iter().map(|e| e.name);
+    sorted(controllers.clone());
+    mentions("congestion.md", controllers);
+}
+
+#[test]
 fn patterns_stages_and_scenarios_are_documented() {
     let patterns = traffic::pattern::PATTERNS.iter().map(|e| e.name);
     sorted(patterns.clone());

@@ -347,27 +347,6 @@ fn each_arm_runs_twice_in_an_a_a_study() {
 }
 
 #[test]
-fn what_a_world_cannot_do_is_left_out() {
-    let stage = Stage::new();
-    stage.study(&STUDY.replace("\"quic\", \"mpquic\"", "\"tcp\", \"quic\", \"mptcp\""));
-    let output = stage.output(&["study", "mine.toml", "--out", "out", "--seeds", "1"]);
-    fails(
-        &output,
-        127,
-        &["left out, as the virtual world cannot do them: tcp, mptcp; the rest runs"],
-    );
-    assert_eq!(stage.places("out").len(), 2);
-
-    stage.study(&STUDY.replace("\"quic\", \"mpquic\"", "\"tcp\", \"mptcp\""));
-    let output = stage.output(&["study", "mine.toml", "--dry-run"]);
-    fails(
-        &output,
-        127,
-        &["none of tcp, mptcp runs in the virtual world"],
-    );
-}
-
-#[test]
 fn mistakes_name_the_line() {
     let stage = Stage::new();
     let cases: [(&str, &str, &[&str]); 14] = [

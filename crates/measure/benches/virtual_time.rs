@@ -21,7 +21,7 @@ const BULK: &str = r#"
 name = "bulk"
 summary = "Two paths of 25 Mbit/s each, as fast as it goes"
 duration = "30 s"
-transports = ["mpquic"]
+transports = ["mptcp", "mpquic"]
 policies = ["fullmesh"]
 [traffic.bulk]
 size = "180 MB"
@@ -51,11 +51,18 @@ fn main() {
     let bulk = scenario(BULK);
     // The small ones first: the memory is the process's highest so far.
     let cases = [
+        ("walk", &walk, "tcp", "single"),
+        ("walk", &walk, "mptcp", "fullmesh"),
+        ("walk", &walk, "mptcp", "backup"),
+        ("walk", &walk, "mptcp", "apple-interactive"),
+        ("walk", &walk, "mptcp", "break-before-make"),
         ("walk", &walk, "quic", "single"),
         ("walk", &walk, "mpquic", "fullmesh"),
         ("walk", &walk, "mpquic", "backup"),
         ("walk", &walk, "mpquic", "apple-interactive"),
         ("walk", &walk, "mpquic", "break-before-make"),
+        ("bulk", &bulk, "tcp", "single"),
+        ("bulk", &bulk, "mptcp", "fullmesh"),
         ("bulk", &bulk, "quic", "single"),
         ("bulk", &bulk, "mpquic", "fullmesh"),
     ];

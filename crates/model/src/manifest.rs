@@ -106,7 +106,7 @@ pub enum Status {
 /// A protocol stack and how it was configured.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stack {
-    /// `linux` or `noq`.
+    /// `linux`, `noq` or `walkabout`.
     pub name: String,
     /// Its version.
     pub version: String,

@@ -2,7 +2,7 @@
 //! edit of a valid file.
 
 use proptest::prelude::*;
-use walkabout_model::scenario::{Document, Scenario, ScenarioError};
+use walkabout_model::scenario::{Document, Names, Scenario, ScenarioError, Setting};
 
 const VALID: &str = r#"name = "mine"
 summary = "One line"
@@ -280,17 +280,34 @@ fn other_patterns() {
 #[test]
 fn names_are_checked_against_lists_of_others() {
     let document = Document::parse(VALID, "mine.toml").unwrap();
-    let transports = ["mptcp", "tcp"];
-    assert_eq!(
-        document.check_names(&transports, &["backup", "single"]),
-        Ok(())
-    );
-    let error = document.check_names(&["tcp", "quic"], &["backup"]);
+    let known = Names {
+        transports: &["mptcp", "tcp"],
+        policies: &["backup", "single"],
+        schedulers: &["blest", "linux-default"],
+    };
+    assert_eq!(document.check_names(&known), Ok(()));
+    let error = document.check_names(&Names {
+        transports: &["tcp", "quic"],
+        ..known
+    });
     insta::assert_snapshot!(error.unwrap_err(), @r#"mine.toml:4:22: `transports[1]`: unknown transport `mptcp`; expected one of tcp, quic"#);
-    let error = document.check_names(&transports, &["backups", "single"]);
+    let error = document.check_names(&Names {
+        policies: &["backups", "single"],
+        ..known
+    });
     insta::assert_snapshot!(error.unwrap_err(), @r#"mine.toml:5:13: `policies[0]`: unknown policy `backup`; expected one of backups, single (did you mean `backups`?)"#);
-    let error = document.scenario().check_names(&transports, &[]);
+    let error = document.scenario().check_names(&Names {
+        policies: &[],
+        ..known
+    });
     insta::assert_snapshot!(error.unwrap_err(), @r#"`policies[0]`: unknown policy `backup`; nothing is expected there"#);
+
+    let line = "scheduler = \"blast\"\nduration";
+    let document = Document::parse(&VALID.replacen("duration", line, 1), "mine.toml").unwrap();
+    insta::assert_snapshot!(document.check_names(&known).unwrap_err(), @"mine.toml:3:13: `scheduler`: unknown scheduler `blast`; expected one of blest, linux-default (did you mean `blest`?)");
+    let set = Setting::read("scheduler=linux", "--set").unwrap();
+    let document = Document::parse_with(VALID, "mine.toml", &[set]).unwrap();
+    insta::assert_snapshot!(document.check_names(&known).unwrap_err(), @"--set: with `scheduler` = `linux`, mine.toml: `scheduler`: unknown scheduler `linux`; expected one of blest, linux-default");
 }
 
 #[test]

@@ -3,15 +3,15 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 use walkabout_model::World;
-use walkabout_model::scenario::builtin as scenarios;
+use walkabout_model::scenario::{ScenarioError, builtin as scenarios};
 use walkabout_model::study::builtin::{STUDIES, find};
-use walkabout_model::study::{Document, Folders, Plan, PlanError, ScenarioText, Seeds, Stack};
+use walkabout_model::study::{Document, Folders, Plan, ScenarioText, Seeds, Stack};
 
 const STACKS: [Stack<'static>; 4] = [
-    stack("mpquic", true, true),
-    stack("mptcp", true, false),
-    stack("quic", false, true),
-    stack("tcp", false, false),
+    stack("mpquic", true),
+    stack("mptcp", true),
+    stack("quic", false),
+    stack("tcp", false),
 ];
 
 const POLICIES: [&str; 5] = [
@@ -22,12 +22,10 @@ const POLICIES: [&str; 5] = [
     "single",
 ];
 
-const fn stack(name: &'static str, multipath: bool, possible: bool) -> Stack<'static> {
-    Stack {
-        name,
-        multipath,
-        possible,
-    }
+const SCHEDULERS: [&str; 2] = ["blest", "linux-default"];
+
+const fn stack(name: &'static str, multipath: bool) -> Stack<'static> {
+    Stack { name, multipath }
 }
 
 fn texts(document: &Document) -> Vec<ScenarioText> {
@@ -44,8 +42,13 @@ fn texts(document: &Document) -> Vec<ScenarioText> {
 fn plan(text: &str) -> Result<(Document, Plan), String> {
     let text = format!("name = \"mine\"\nsummary = \"One line\"\n{text}");
     let document = Document::parse(&text, "mine.toml").map_err(|e| e.to_string())?;
-    let plan = Plan::of(&document, &texts(&document), &STACKS, &POLICIES);
+    let plan = plan_of(&document);
     plan.map(|plan| (document, plan)).map_err(|e| e.to_string())
+}
+
+fn plan_of(document: &Document) -> Result<Plan, ScenarioError> {
+    let texts = texts(document);
+    Plan::of(document, &texts, &STACKS, &POLICIES, &SCHEDULERS)
 }
 
 #[test]
@@ -63,10 +66,9 @@ fn the_built_in_ones_are_valid_and_called_like_their_files() {
         let document = Document::parse(find(name).unwrap(), name).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(document.study().name, name);
         assert_eq!(document.study().world, World::Virtual);
-        let plan = Plan::of(&document, &texts(&document), &STACKS, &POLICIES).unwrap();
+        let plan = plan_of(&document).unwrap();
         assert_eq!(plan.arms.len(), 5);
         assert_eq!(plan.arms[plan.baseline].label, "quic");
-        assert!(plan.left_out.is_empty());
         let runs = if name == "handover" { 3_500 } else { 1_000 };
         assert_eq!(plan.runs.len(), runs);
     }
@@ -90,11 +92,16 @@ fn what_is_left_out_has_defaults() {
         ("delay-max", Folders::None)
     );
     assert_eq!((study.order_seed, study.a_a), (1, false));
-    // The scenario's transports and policies, as far as the world goes.
+    // The scenario's transports and policies.
     let labels: Vec<&str> = plan.arms.iter().map(|arm| arm.label.as_str()).collect();
     assert_eq!(
         labels,
         [
+            "tcp",
+            "mptcp-fullmesh",
+            "mptcp-backup",
+            "mptcp-apple-interactive",
+            "mptcp-break-before-make",
             "quic",
             "mpquic-fullmesh",
             "mpquic-backup",
@@ -102,7 +109,6 @@ fn what_is_left_out_has_defaults() {
             "mpquic-break-before-make"
         ]
     );
-    assert_eq!(plan.left_out, ["tcp", "mptcp"]);
     assert_eq!(plan.baseline, 0);
 }
 
@@ -200,8 +206,8 @@ fn mistakes_are_told_with_their_line() {
             "(2^53)",
         ),
         (
-            "scenarios = [\"walk\"]\nbaseline = \"mptcp-backup\"",
-            "mine.toml:4:12: `mptcp-backup` takes no part",
+            "scenarios = [\"walk\"]\nbaseline = \"mptcp-single\"",
+            "mine.toml:4:12: `mptcp-single` takes no part",
         ),
         (
             "scenarios = [\"walk\"]\nworld = \"real\"",
@@ -212,8 +218,10 @@ fn mistakes_are_told_with_their_line() {
             "expected one of none, failed, all",
         ),
         (
-            "scenarios = [\"walk\"]\ntransports = [\"tcp\"]",
-            "none of tcp runs in the virtual world",
+            "scenarios = [\"walk\"]\n[[parameter]]\nname = \"s\"\nkey = \"scheduler\"\n\
+             values = [\"blest\", \"blast\"]",
+            "mine.toml:7:20: with `scheduler` = `blast`, walk: `scheduler`: unknown scheduler \
+             `blast`; expected one of blest, linux-default (did you mean `blest`?)",
         ),
         (
             "scenarios = [\"walk\"]\nparameter = 3",
@@ -242,12 +250,4 @@ fn mistakes_are_told_with_their_line() {
         let error = plan(text).map(|_| ()).expect_err(text);
         assert!(error.contains(words), "{text}: {error}");
     }
-}
-
-#[test]
-fn a_world_that_can_do_nothing_is_told_apart_from_mistakes() {
-    let text = "name = \"m\"\nsummary = \"s\"\nscenarios = [\"walk\"]\ntransports = [\"mptcp\"]";
-    let document = Document::parse(text, "m.toml").unwrap();
-    let error = Plan::of(&document, &texts(&document), &STACKS, &POLICIES).unwrap_err();
-    assert!(matches!(error, PlanError::Impossible { .. }), "{error}");
 }

@@ -34,6 +34,8 @@ pub struct Observation {
     scenario: String,
     transport: String,
     policy: String,
+    /// `walkabout's, cubic`.
+    stack: String,
     /// Whether the emulator kept its time; always in virtual time.
     timely: bool,
     /// Of every message in seconds, its lower bound where it was never answered.
@@ -51,6 +53,10 @@ impl Observation {
             scenario: run.manifest.scenario.name.clone(),
             transport: run.manifest.transport.clone(),
             policy: run.manifest.policy.clone(),
+            stack: format!(
+                "{}'s, {}",
+                run.manifest.stack.name, run.manifest.stack.congestion
+            ),
             timely: run.manifest.timing.is_none_or(|timing| timing.kept),
             delays: all,
             values: METRICS.iter().map(|metric| (metric.of)(run)).collect(),
@@ -85,6 +91,10 @@ pub struct Arm {
     pub transport: String,
     /// The path manager's name.
     pub policy: String,
+    /// Whose stack it was in the virtual world, and its congestion controller; empty without runs.
+    pub virtual_stack: String,
+    /// The same of the emulated world.
+    pub emulated_stack: String,
     /// Runs in the virtual world.
     pub virtual_runs: usize,
     /// Runs in the emulated world that take part.
@@ -200,10 +210,14 @@ impl Arm {
     fn of(arm: &Observation, in_virtual: &[Observation], all: &[Observation], bound: f64) -> Arm {
         let (timely, late): (Vec<_>, Vec<_>) = all.iter().cloned().partition(|r| r.timely);
         let delay = Delays::of(in_virtual, &timely);
+        let stack =
+            |runs: &[Observation]| runs.first().map_or_else(String::new, |r| r.stack.clone());
         Arm {
             scenario: arm.scenario.clone(),
             transport: arm.transport.clone(),
             policy: arm.policy.clone(),
+            virtual_stack: stack(in_virtual),
+            emulated_stack: stack(all),
             virtual_runs: in_virtual.len(),
             emulated_runs: timely.len(),
             left_out: late.len(),

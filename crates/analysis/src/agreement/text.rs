@@ -62,6 +62,13 @@ impl Arm {
         format!("{} {} {}", self.scenario, self.transport, self.policy)
     }
 
+    /// Its label, and whose stacks it compares: `blackhole mptcp backup: walkabout's, cubic, against
+    /// linux's, bbr`.
+    pub fn heading(&self) -> String {
+        let (label, a, b) = (self.label(), &self.virtual_stack, &self.emulated_stack);
+        format!("{label}: {a}, against {b}")
+    }
+
     fn runs(&self) -> String {
         let mut text = format!("{} / {}", self.virtual_runs, self.emulated_runs);
         if self.left_out > 0 {

@@ -237,6 +237,7 @@ pub fn manifest(transport: &str, policy: &str) -> Manifest {
         transports: texts(&["tcp", "mptcp", "quic", "mpquic"]),
         policies: texts(&["single", "fullmesh", "backup"]),
         congestion: None,
+        scheduler: None,
         family: model::Family::Ipv4,
         traffic: Traffic::Interactive(Interactive::default()),
         paths: vec![

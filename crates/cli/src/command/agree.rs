@@ -2,13 +2,13 @@
 
 use super::report::print_parts;
 use super::run::LATENESS_BOUND_NS;
-use super::run::carry_out::{carry_out, side_by_side};
+use super::run::carry_out::{carry_out, check, side_by_side};
 use super::run::input::{self, Input};
 use super::run::progress::expected;
 use crate::failure::{Failure, conclude};
 use analysis::agreement::{Agreement, BOUND, Observation, Verdict};
 use analysis::folder::RunFolder;
-use measure::world::plan::{Choice, Plan, RunSpec};
+use measure::world::plan::{self, Choice, RunSpec};
 use model::World;
 use serde_json::json;
 use std::fs;
@@ -20,12 +20,15 @@ pub struct Agree {
     /// Built-in scenarios' names or TOML files.
     #[arg(required = true, value_name = "SCENARIO")]
     scenarios: Vec<String>,
-    /// Only this transport (repeatable); those of the scenario that both worlds have by default.
+    /// Only this transport (repeatable); the scenario's by default.
     #[arg(long = "protocol", value_name = "NAME")]
     transports: Vec<String>,
     /// Only this policy (repeatable); the scenario's by default.
     #[arg(long = "policy", value_name = "NAME")]
     policies: Vec<String>,
+    /// Another value for a key of the scenarios (repeatable), such as 'congestion=cubic'.
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    settings: Vec<String>,
     /// The first seed; each repetition has the same one in both worlds.
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -51,7 +54,7 @@ impl Agree {
     pub fn run(self, json: bool) -> Result<(), Failure> {
         let mut inputs = Vec::new();
         for given in &self.scenarios {
-            let input = Input::read(given, &[], None)?;
+            let input = Input::read(given, &self.settings, None)?;
             input.check_names(&self.transports, &self.policies)?;
             inputs.push(input);
         }
@@ -59,67 +62,30 @@ impl Agree {
             let stamp = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ");
             PathBuf::from("runs").join(format!("agree-{stamp}"))
         });
-        let plan_of = |world: World| {
-            let mut whole = Plan {
-                runs: Vec::new(),
-                left_out: Vec::new(),
+        let runs_in = |world: World| -> Vec<RunSpec> {
+            let of_input = |input: &Input| {
+                let choice = Choice {
+                    world,
+                    transports: self.transports.clone(),
+                    policies: self.policies.clone(),
+                    seed: self.seed,
+                    repeat: self.repeat,
+                    out: out.join(world.name()).join(&input.scenario.name),
+                    device: None,
+                    lateness_bound_ns: LATENESS_BOUND_NS,
+                };
+                plan::runs(&input.scenario, &input.traces, &choice)
             };
-            for input in &inputs {
-                let both = |name: &String| {
-                    let entry = measure::transport::list::find(name);
-                    entry.is_none_or(|entry| World::ALL.iter().all(|world| entry.runs_in(*world)))
-                };
-                let asked = match self.transports.is_empty() {
-                    true => &input.scenario.transports,
-                    false => &self.transports,
-                };
-                let (transports, left_out): (Vec<_>, Vec<_>) =
-                    asked.iter().cloned().partition(both);
-                for name in left_out {
-                    if !whole.left_out.contains(&name) {
-                        whole.left_out.push(name);
-                    }
-                }
-                if transports.is_empty() {
-                    continue;
-                }
-                let plan = Plan::new(
-                    &input.scenario,
-                    &input.traces,
-                    &Choice {
-                        world,
-                        transports,
-                        policies: self.policies.clone(),
-                        seed: self.seed,
-                        repeat: self.repeat,
-                        out: out.join(world.name()).join(&input.scenario.name),
-                        device: None,
-                        lateness_bound_ns: LATENESS_BOUND_NS,
-                    },
-                );
-                whole.runs.extend(plan.runs);
-            }
-            whole
+            inputs.iter().flat_map(of_input).collect()
         };
-        let (in_virtual, emulated) = (plan_of(World::Virtual), plan_of(World::Emulated));
-        let excuse = in_virtual.excuse();
-        if let Some(excuse) = &excuse {
-            match in_virtual.runs.is_empty() {
-                true => return Err(Failure::impossible(excuse)),
-                // Not asked for by name: they belong to the scenario, and only one world.
-                false if !json => eprintln!(
-                    "left out, as the virtual world does not have them: {}",
-                    in_virtual.left_out.join(", ")
-                ),
-                false => {}
-            }
-        }
+        let (in_virtual, emulated) = (runs_in(World::Virtual), runs_in(World::Emulated));
+        check(&in_virtual)?;
         if self.dry_run {
-            return self.dry_run(&in_virtual.runs, &emulated.runs, json);
+            return self.dry_run(&in_virtual, &emulated, json);
         }
         input::claim(&out)?;
-        let of_virtual = self.observe(&in_virtual.runs, &out, json)?;
-        let of_emulated = self.observe(&emulated.runs, &out, json)?;
+        let of_virtual = self.observe(&in_virtual, &out, json)?;
+        let of_emulated = self.observe(&emulated, &out, json)?;
         let agreement = Agreement::of(&of_virtual, &of_emulated, self.bound);
 
         let file = out.join("agreement.json");
@@ -215,7 +181,7 @@ fn bound(text: &str) -> Result<f64, String> {
 
 fn print_text(agreement: &Agreement) {
     for arm in &agreement.arms {
-        println!("{}", arm.label());
+        println!("{}", arm.heading());
         print_parts(&[arm.metrics()]);
     }
     println!(

@@ -15,10 +15,12 @@ pub struct List {
 
 #[derive(Clone, Copy, ValueEnum)]
 enum What {
+    Congestion,
     Metrics,
     Patterns,
     Policies,
     Scenarios,
+    Schedulers,
     Stages,
     Studies,
     Transports,
@@ -49,6 +51,10 @@ impl List {
 fn entries(what: What) -> Result<Vec<(String, String)>, Failure> {
     let pair = |name: &str, summary: &str| (name.to_owned(), summary.to_owned());
     Ok(match what {
+        What::Congestion => policy::congestion::list::CONTROLLERS
+            .iter()
+            .map(|e| pair(e.name, e.summary))
+            .collect(),
         What::Metrics => analysis::metric::list::METRICS
             .iter()
             .map(|e| {
@@ -73,6 +79,10 @@ fn entries(what: What) -> Result<Vec<(String, String)>, Failure> {
                 Ok(pair(name, &scenario.summary))
             })
             .collect::<Result<_, Failure>>()?,
+        What::Schedulers => policy::scheduler::list::SCHEDULERS
+            .iter()
+            .map(|e| pair(e.name, e.summary))
+            .collect(),
         What::Stages => network::link::list::STAGES
             .iter()
             .map(|e| pair(e.name, e.summary))
@@ -88,9 +98,14 @@ fn entries(what: What) -> Result<Vec<(String, String)>, Failure> {
         What::Transports => measure::transport::list::TRANSPORTS
             .iter()
             .map(|e| {
-                let worlds = World::ALL.into_iter().filter(|world| e.runs_in(*world));
-                let worlds: Vec<&str> = worlds.map(World::name).collect();
-                pair(e.name, &format!("{} ({})", e.summary, worlds.join(", ")))
+                let whose = World::ALL.map(|world| (world.name(), e.implementation(world)));
+                let whose = match whose {
+                    [(_, one), (_, other)] if one == other => one.words().to_owned(),
+                    whose => whose
+                        .map(|(world, whose)| format!("{world}: {}", whose.words()))
+                        .join(", "),
+                };
+                pair(e.name, &format!("{} ({whose})", e.summary))
             })
             .collect(),
     })

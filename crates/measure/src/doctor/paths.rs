@@ -267,6 +267,7 @@ fn scenario() -> Scenario {
         transports: Vec::new(),
         policies: Vec::new(),
         congestion: None,
+        scheduler: None,
         family: Family::Ipv4,
         traffic: Traffic::Bulk(Bulk::default()),
         paths: PATHS

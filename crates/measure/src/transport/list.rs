@@ -2,9 +2,9 @@
 
 use super::kernel::{PathManagement, Protocol};
 use super::quic::udp;
-use super::{LocalPath, PacketEndpoint, PacketSetup, SocketEndpoint, kernel, quic};
+use super::{LocalPath, PacketEndpoint, PacketSetup, SocketEndpoint, kernel, quic, raw, user};
 use crate::Clock;
-use model::{Name, Seed, World};
+use model::{Name, Seed, Time, World};
 use std::net::{IpAddr, SocketAddr};
 
 /// An entry of the list.
@@ -15,15 +15,38 @@ pub struct Entry {
     pub summary: &'static str,
     /// Whether it uses several paths, and so runs under each policy.
     pub multipath: bool,
-    /// Whether the kernel's own path manager serves the policies that need no brain.
-    pub kernel_paths: bool,
+    /// Whose it is in the emulated world.
+    pub emulated: Implementation,
+    /// Whose it is in virtual time.
+    pub virtual_time: Implementation,
     /// Makes the client's end in the calling thread's network namespace.
     pub connect: fn(&ClientSetup<'_>) -> Result<Box<dyn SocketEndpoint>, SetupError>,
     /// Makes the server's end in the calling thread's network namespace.
     pub listen: fn(&ServerSetup<'_>) -> Result<Box<dyn SocketEndpoint>, SetupError>,
-    /// Its ends as state machines over packets, for virtual time; `None` where the stack is the
-    /// kernel's and knows no other time than the real one.
-    pub packets: Option<PacketEnds>,
+    /// Its ends as state machines over packets, for virtual time.
+    pub packets: PacketEnds,
+}
+
+/// Whose stack it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Implementation {
+    /// The Linux kernel's: its own path manager serves the policies that need no brain.
+    Kernel,
+    /// noq's, in user space.
+    Noq,
+    /// Walkabout's own, in user space.
+    Walkabout,
+}
+
+impl Implementation {
+    /// As `list transports` says it.
+    pub fn words(self) -> &'static str {
+        match self {
+            Implementation::Kernel => "the Linux kernel's",
+            Implementation::Noq => "noq's",
+            Implementation::Walkabout => "walkabout's own",
+        }
+    }
 }
 
 /// How the two ends of a transport are made for virtual time.
@@ -52,6 +75,8 @@ pub struct ClientSetup<'a> {
     pub channels: usize,
     /// The congestion controller; the stack's default when absent.
     pub congestion: Option<&'a str>,
+    /// The packet scheduler, for stacks that have several; the stack's default when absent.
+    pub scheduler: Option<&'a str>,
     /// The path manager the connection runs under.
     pub policy: &'a policy::list::Entry,
     /// The server's certificate.
@@ -70,6 +95,8 @@ pub struct ServerSetup<'a> {
     pub client_paths: &'a [(Name, IpAddr)],
     /// The congestion controller; the stack's default when absent.
     pub congestion: Option<&'a str>,
+    /// The packet scheduler, for stacks that have several; the stack's default when absent.
+    pub scheduler: Option<&'a str>,
     /// The server's certificate and key.
     pub identity: &'a quic::Identity,
 }
@@ -78,60 +105,96 @@ pub struct ServerSetup<'a> {
 pub const TRANSPORTS: &[Entry] = &[
     Entry {
         name: "mpquic",
-        summary: "multipath QUIC of noq",
+        summary: "multipath QUIC",
         multipath: true,
-        kernel_paths: false,
+        emulated: Implementation::Noq,
+        virtual_time: Implementation::Noq,
         connect: |setup| noq_client(setup, true),
         listen: |setup| noq_server(setup, true),
-        packets: Some(PacketEnds {
+        packets: PacketEnds {
             connect: |setup| Ok(Box::new(quic::Packets::connect(setup, true)?)),
             listen: |setup| Ok(Box::new(quic::Packets::listen(setup, true)?)),
-        }),
+        },
     },
     Entry {
         name: "mptcp",
-        summary: "Multipath TCP of the Linux kernel",
+        summary: "Multipath TCP",
         multipath: true,
-        kernel_paths: true,
+        emulated: Implementation::Kernel,
+        virtual_time: Implementation::Walkabout,
         connect: |setup| kernel_client(setup, Protocol::Mptcp),
         listen: |setup| kernel_server(setup, Protocol::Mptcp),
-        packets: None,
+        packets: MPTCP_PACKETS,
+    },
+    Entry {
+        name: "mptcp-user",
+        summary: "Multipath TCP in user space",
+        multipath: true,
+        emulated: Implementation::Walkabout,
+        virtual_time: Implementation::Walkabout,
+        connect: |setup| user_client(setup, true),
+        listen: |setup| user_server(setup, true),
+        packets: MPTCP_PACKETS,
     },
     Entry {
         name: "quic",
-        summary: "QUIC of noq on the first path",
+        summary: "QUIC on the first path",
         multipath: false,
-        kernel_paths: false,
+        emulated: Implementation::Noq,
+        virtual_time: Implementation::Noq,
         connect: |setup| noq_client(setup, false),
         listen: |setup| noq_server(setup, false),
-        packets: Some(PacketEnds {
+        packets: PacketEnds {
             connect: |setup| Ok(Box::new(quic::Packets::connect(setup, false)?)),
             listen: |setup| Ok(Box::new(quic::Packets::listen(setup, false)?)),
-        }),
+        },
     },
     Entry {
         name: "tcp",
-        summary: "TCP of the Linux kernel on the first path",
+        summary: "TCP on the first path",
         multipath: false,
-        kernel_paths: false,
+        emulated: Implementation::Kernel,
+        virtual_time: Implementation::Walkabout,
         connect: |setup| kernel_client(setup, Protocol::Tcp),
         listen: |setup| kernel_server(setup, Protocol::Tcp),
-        packets: None,
+        packets: TCP_PACKETS,
+    },
+    Entry {
+        name: "tcp-user",
+        summary: "TCP in user space on the first path",
+        multipath: false,
+        emulated: Implementation::Walkabout,
+        virtual_time: Implementation::Walkabout,
+        connect: |setup| user_client(setup, false),
+        listen: |setup| user_server(setup, false),
+        packets: TCP_PACKETS,
     },
 ];
 
+const MPTCP_PACKETS: PacketEnds = PacketEnds {
+    connect: |setup| packet_client(setup, true),
+    listen: |setup| packet_server(setup, true),
+};
+
+const TCP_PACKETS: PacketEnds = PacketEnds {
+    connect: |setup| packet_client(setup, false),
+    listen: |setup| packet_server(setup, false),
+};
+
 impl Entry {
-    /// Whether it can run in `world`.
-    pub fn runs_in(&self, world: World) -> bool {
+    /// Whose stack it is in `world`.
+    pub fn implementation(&self, world: World) -> Implementation {
         match world {
-            World::Virtual => self.packets.is_some(),
-            World::Emulated => true,
+            World::Virtual => self.virtual_time,
+            World::Emulated => self.emulated,
         }
     }
 
-    /// Whether a path manager of ours decides at run time under `policy`, and not the kernel's.
-    pub fn decides_at_run_time(&self, policy: &policy::list::Entry) -> bool {
-        self.multipath && !(self.kernel_paths && policy.kernel.is_some())
+    /// Whether in `world` a path manager of ours decides at run time under `policy`, and not the
+    /// kernel's.
+    pub fn decides_at_run_time(&self, world: World, policy: &policy::list::Entry) -> bool {
+        let kernel = self.implementation(world) == Implementation::Kernel;
+        self.multipath && !(kernel && policy.kernel.is_some())
     }
 }
 
@@ -168,6 +231,74 @@ fn kernel_server(
         congestion: setup.congestion.map(str::to_owned),
         clock: setup.clock,
     })?))
+}
+
+fn user_client(
+    setup: &ClientSetup<'_>,
+    multipath: bool,
+) -> Result<Box<dyn SocketEndpoint>, SetupError> {
+    let paths = setup.paths.iter();
+    let config = user::Setup {
+        multipath,
+        seed: setup.seed,
+        server: setup.server,
+        paths: paths.map(|p| (p.name.clone(), p.address)).collect(),
+        congestion: setup.congestion,
+        scheduler: setup.scheduler,
+    };
+    let client = user::Packets::connect(setup.clock.now(), config, setup.channels)?;
+    let socket = raw::Socket::client(client, setup.clock, setup.paths)?;
+    Ok(Box::new(socket))
+}
+
+fn user_server(
+    setup: &ServerSetup<'_>,
+    multipath: bool,
+) -> Result<Box<dyn SocketEndpoint>, SetupError> {
+    let server = user::Packets::listen(user::Setup {
+        multipath,
+        seed: setup.seed,
+        server: setup.address,
+        paths: setup.client_paths.to_vec(),
+        congestion: setup.congestion,
+        scheduler: setup.scheduler,
+    })?;
+    let address = setup.address.ip();
+    let socket = raw::Socket::server(server, setup.clock, address, setup.client_paths)?;
+    Ok(Box::new(socket))
+}
+
+/// What the user-space stack takes of a setup for virtual time.
+fn user_setup<'a>(setup: &PacketSetup<'a>, multipath: bool) -> user::Setup<'a> {
+    user::Setup {
+        multipath,
+        seed: setup.seed,
+        server: setup.server,
+        paths: setup
+            .paths
+            .iter()
+            .map(|path| (path.name.clone(), path.address))
+            .collect(),
+        congestion: setup.congestion,
+        scheduler: setup.scheduler,
+    }
+}
+
+fn packet_client(
+    setup: &PacketSetup<'_>,
+    multipath: bool,
+) -> Result<Box<dyn PacketEndpoint>, SetupError> {
+    let config = user_setup(setup, multipath);
+    let client = user::Packets::connect(Time::ZERO, config, setup.channels)?;
+    Ok(Box::new(client))
+}
+
+fn packet_server(
+    setup: &PacketSetup<'_>,
+    multipath: bool,
+) -> Result<Box<dyn PacketEndpoint>, SetupError> {
+    let config = user_setup(setup, multipath);
+    Ok(Box::new(user::Packets::listen(config)?))
 }
 
 fn noq_client(

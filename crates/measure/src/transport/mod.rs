@@ -1,4 +1,5 @@
-//! Transports: kernel TCP and MPTCP, QUIC and multipath QUIC, behind one interface.
+//! Transports: TCP and Multipath TCP, the kernel's and our own, QUIC and multipath QUIC, behind one
+//! interface.
 
 /// An end's channels are those of one of its fields.
 macro_rules! channels_are_of {
@@ -24,6 +25,7 @@ pub mod kernel;
 pub mod list;
 pub mod quic;
 pub mod raw;
+pub mod user;
 
 use model::manifest::Stack;
 use model::record::{Event, Sample};
@@ -98,6 +100,8 @@ pub struct PacketSetup<'a> {
     pub channels: usize,
     /// The congestion controller; the stack's default when absent.
     pub congestion: Option<&'a str>,
+    /// The packet scheduler, for stacks that have several; the stack's default when absent.
+    pub scheduler: Option<&'a str>,
     /// The path manager the connection runs under.
     pub policy: &'a policy::list::Entry,
 }

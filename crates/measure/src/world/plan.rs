@@ -122,66 +122,43 @@ pub struct Choice {
     pub lateness_bound_ns: u64,
 }
 
-/// The runs of an experiment: every repetition of every transport, under every policy where it
-/// is multipath.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Plan {
-    /// In the order of repetitions, transports and policies.
-    pub runs: Vec<RunSpec>,
-    /// The transports that were asked for and that the world cannot run.
-    pub left_out: Vec<String>,
-}
-
-impl Plan {
-    /// The runs of `scenario` under what the user chose.
-    pub fn new(scenario: &Scenario, traces: &BTreeMap<PathBuf, String>, choice: &Choice) -> Plan {
-        let or = |chosen: &[String], given: &[String]| {
-            if chosen.is_empty() { given } else { chosen }.to_vec()
-        };
-        let possible = |name: &String| {
-            transport::list::find(name).is_none_or(|entry| entry.runs_in(choice.world))
-        };
-        let asked = or(&choice.transports, &scenario.transports);
-        let (transports, left_out): (Vec<_>, _) = asked.into_iter().partition(possible);
-        let chosen_policies = or(&choice.policies, &scenario.policies);
-        let single = vec![policies::SINGLE.to_owned()];
-        let mut runs = Vec::new();
-        for repetition in 0..choice.repeat {
-            for transport in &transports {
-                let multipath = transport::list::find(transport).is_some_and(|t| t.multipath);
-                for policy in if multipath { &chosen_policies } else { &single } {
-                    let label = RunSpec::label(transport, policy);
-                    let folder = match choice.repeat {
-                        1 => choice.out.join(label),
-                        _ => choice.out.join(format!("{label}-{repetition:03}")),
-                    };
-                    runs.push(RunSpec {
-                        world: choice.world,
-                        scenario: scenario.clone(),
-                        traces: traces.clone(),
-                        transport: transport.clone(),
-                        policy: policy.clone(),
-                        seed: Seed(choice.seed).repetition(repetition),
-                        repetition,
-                        folder,
-                        device: choice.device.clone(),
-                        lateness_bound_ns: choice.lateness_bound_ns,
-                    });
-                }
+/// The runs of `scenario` under what the user chose: every repetition of every transport, under
+/// every policy where it is multipath, in this order.
+pub fn runs(
+    scenario: &Scenario,
+    traces: &BTreeMap<PathBuf, String>,
+    choice: &Choice,
+) -> Vec<RunSpec> {
+    let or = |chosen: &[String], given: &[String]| {
+        if chosen.is_empty() { given } else { chosen }.to_vec()
+    };
+    let transports = or(&choice.transports, &scenario.transports);
+    let chosen_policies = or(&choice.policies, &scenario.policies);
+    let single = vec![policies::SINGLE.to_owned()];
+    let mut runs = Vec::new();
+    for repetition in 0..choice.repeat {
+        for transport in &transports {
+            let multipath = transport::list::find(transport).is_some_and(|t| t.multipath);
+            for policy in if multipath { &chosen_policies } else { &single } {
+                let label = RunSpec::label(transport, policy);
+                let folder = match choice.repeat {
+                    1 => choice.out.join(label),
+                    _ => choice.out.join(format!("{label}-{repetition:03}")),
+                };
+                runs.push(RunSpec {
+                    world: choice.world,
+                    scenario: scenario.clone(),
+                    traces: traces.clone(),
+                    transport: transport.clone(),
+                    policy: policy.clone(),
+                    seed: Seed(choice.seed).repetition(repetition),
+                    repetition,
+                    folder,
+                    device: choice.device.clone(),
+                    lateness_bound_ns: choice.lateness_bound_ns,
+                });
             }
         }
-        Plan { runs, left_out }
     }
-
-    /// Why transports were left out, in one line; `None` when none was.
-    pub fn excuse(&self) -> Option<String> {
-        if self.left_out.is_empty() {
-            return None;
-        }
-        let names = self.left_out.join(", ");
-        Some(format!(
-            "left out {names}: the kernel's stacks know no time but the real one; run them with \
-             --world emulated, or choose others with --protocol"
-        ))
-    }
+    runs
 }

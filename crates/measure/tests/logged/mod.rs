@@ -43,6 +43,7 @@ pub fn manifest(status: Status) -> Manifest {
         transports: vec!["tcp".into()],
         policies: vec!["single".into()],
         congestion: None,
+        scheduler: None,
         family: model::Family::Ipv4,
         traffic: Traffic::Interactive(Interactive::default()),
         paths: vec![

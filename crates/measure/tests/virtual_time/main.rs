@@ -4,6 +4,7 @@
 
 mod check;
 mod random;
+mod tcp;
 
 use check::{check, simulated};
 use proptest::prelude::*;

@@ -134,7 +134,27 @@ fn traffic() -> impl Strategy<Value = String> {
     ]
 }
 
-/// One to three paths, up to three failures, any traffic, either transport under any policy.
+/// A transport, its congestion controller and, of Multipath TCP, its scheduler.
+fn stack() -> impl Strategy<Value = (&'static str, &'static str, Option<&'static str>)> {
+    let controllers = policy::congestion::list::CONTROLLERS.iter().map(|c| c.name);
+    let controllers: Vec<&'static str> = controllers.collect();
+    let schedulers = policy::scheduler::list::SCHEDULERS.iter().map(|s| s.name);
+    let schedulers: Vec<&'static str> = schedulers.collect();
+    prop_oneof![
+        (
+            select(&["quic", "mpquic", "mpquic"][..]),
+            select(&["cubic", "reno"][..]),
+            Just(None)
+        ),
+        (
+            select(&["tcp", "mptcp", "mptcp", "mptcp"][..]),
+            select(controllers),
+            prop::option::of(select(schedulers))
+        ),
+    ]
+}
+
+/// One to three paths, up to three failures, any traffic, any transport under any policy.
 pub fn scenario() -> impl Strategy<Value = Case> {
     let policies: Vec<&'static str> = policy::list::MANAGERS.iter().map(|m| m.name).collect();
     (1..=3_usize).prop_flat_map(move |count| {
@@ -143,38 +163,38 @@ pub fn scenario() -> impl Strategy<Value = Case> {
             prop::collection::vec(failure(count), 0..4),
             traffic(),
             9..12_u32,
-            select(&["cubic", "reno"][..]),
-            select(&["quic", "mpquic", "mpquic"][..]),
+            stack(),
             select(policies.clone()),
             any::<u64>(),
         )
-            .prop_map(
-                |(paths, failures, traffic, seconds, congestion, transport, policy, seed)| {
-                    let mut text = format!(
-                        "name = \"random\"\nsummary = \"random\"\nduration = \"{seconds} s\"\n\
+            .prop_map(|(paths, failures, traffic, seconds, stack, policy, seed)| {
+                let (transport, congestion, scheduler) = stack;
+                let scheduler =
+                    scheduler.map_or_else(String::new, |name| format!("scheduler = \"{name}\"\n"));
+                let mut text = format!(
+                    "name = \"random\"\nsummary = \"random\"\nduration = \"{seconds} s\"\n\
                          transports = [\"{transport}\"]\npolicies = [\"{policy}\"]\n\
-                         congestion = \"{congestion}\"\n{traffic}"
-                    );
-                    for (name, path) in NAMES.iter().zip(paths) {
-                        let _ = write!(
-                            text,
-                            "[[path]]\nname = \"{name}\"\nkind = \"{name}\"\n{path}"
-                        );
-                    }
-                    // One that hosts see must be repaired before the next: at most one a path.
-                    let mut seen = [false; NAMES.len()];
-                    for (path, visible, failure) in failures {
-                        if !visible || !std::mem::replace(&mut seen[path], true) {
-                            text.push_str(&failure);
-                        }
-                    }
-                    Case {
+                         congestion = \"{congestion}\"\n{scheduler}{traffic}"
+                );
+                for (name, path) in NAMES.iter().zip(paths) {
+                    let _ = write!(
                         text,
-                        transport,
-                        policy,
-                        seed,
+                        "[[path]]\nname = \"{name}\"\nkind = \"{name}\"\n{path}"
+                    );
+                }
+                // One that hosts see must be repaired before the next: at most one a path.
+                let mut seen = [false; NAMES.len()];
+                for (path, visible, failure) in failures {
+                    if !visible || !std::mem::replace(&mut seen[path], true) {
+                        text.push_str(&failure);
                     }
-                },
-            )
+                }
+                Case {
+                    text,
+                    transport,
+                    policy,
+                    seed,
+                }
+            })
     })
 }

@@ -14,6 +14,7 @@ mod set;
 mod traffic;
 mod walk;
 
+pub use check::Names;
 pub use error::ScenarioError;
 pub use failure::{Failure, FailureKind, Phase};
 pub use link::{Burst, Change, Link, Queue, QueueKind, Reorder};
@@ -48,6 +49,10 @@ pub struct Scenario {
     /// The congestion controller of every transport; the stack's own default when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub congestion: Option<String>,
+    /// The packet scheduler of the user-space Multipath TCP (`walkabout list schedulers`), its
+    /// default when absent; the other transports have one of their own and heed no other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scheduler: Option<String>,
     /// The version of the internet protocol on every path: `ipv4` unless said otherwise.
     #[serde(default, skip_serializing_if = "Family::is_default")]
     pub family: Family,

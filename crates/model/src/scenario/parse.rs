@@ -1,7 +1,7 @@
 //! From TOML text to a checked scenario, with errors that name file, line and key.
 
 use super::Scenario;
-use super::check::{self, Fault};
+use super::check::{self, Fault, Names};
 use super::error::ScenarioError;
 use super::key::{Found, KeyPath, identify, line_and_column, locate};
 use super::set::{self, Setting};
@@ -17,6 +17,7 @@ use toml::de::DeTable;
 pub struct Document {
     text: String,
     source: String,
+    settings: Vec<Setting>,
     scenario: Scenario,
 }
 
@@ -50,6 +51,7 @@ impl Document {
         Ok(Document {
             text: text.to_owned(),
             source: source.to_owned(),
+            settings: settings.to_vec(),
             scenario,
         })
     }
@@ -64,16 +66,20 @@ impl Document {
         self.scenario
     }
 
-    /// As [`Scenario::check_names`], naming the line.
+    /// As [`Scenario::check_names`], naming the line, or the setting that is to blame.
     ///
     /// # Errors
-    /// The first name that is in neither list.
-    pub fn check_names(&self, transports: &[&str], policies: &[&str]) -> Result<(), ScenarioError> {
-        check::names(&self.scenario, transports, policies).map_err(|fault| self.place(fault))
+    /// The first name that is in no list.
+    pub fn check_names(&self, known: &Names<'_>) -> Result<(), ScenarioError> {
+        check::names(&self.scenario, known).map_err(|fault| self.place(fault))
     }
 
-    /// Finds the line of a fault.
+    /// Finds the line of a fault, or the setting.
     fn place(&self, fault: Fault) -> ScenarioError {
+        let key = fault.key.to_string();
+        if let Some(setting) = self.settings.iter().rfind(|setting| setting.key == key) {
+            return setting.error(&self.source, &key, &fault.message);
+        }
         match tree(&self.text, &self.source) {
             Ok(tree) => place(&tree, &self.text, &self.source, fault),
             Err(error) => error, // the text was parsed before, so this is not reached

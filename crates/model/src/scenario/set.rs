@@ -67,7 +67,7 @@ impl Setting {
     }
 
     /// `message`, as an error at the origin.
-    fn error(&self, source: &str, key: &str, message: &str) -> ScenarioError {
+    pub(super) fn error(&self, source: &str, key: &str, message: &str) -> ScenarioError {
         let Setting {
             key: own, value, ..
         } = self;

@@ -9,7 +9,7 @@ mod plan;
 mod seeds;
 
 pub use parse::Document;
-pub use plan::{Arm, Case, Plan, PlanError, Planned, ScenarioText, Stack};
+pub use plan::{Arm, Case, Plan, Planned, ScenarioText, Stack};
 pub use seeds::Seeds;
 
 use crate::World;
@@ -35,8 +35,7 @@ pub struct Study {
     /// Built-in scenarios by name, or files relative to the study's.
     #[schemars(length(min = 1))]
     pub scenarios: Vec<String>,
-    /// Which transports take part, by name; each scenario's own when absent. Those the world can't
-    /// do are left out.
+    /// Which transports take part, by name; each scenario's own when absent.
     #[serde(default)]
     #[schemars(length(min = 1))]
     pub transports: Option<Vec<String>>,

@@ -2,7 +2,7 @@
 
 use super::{Document, Parameter, ParameterValue, Study};
 use crate::random::Seed;
-use crate::scenario::{self, Scenario, ScenarioError, Setting};
+use crate::scenario::{self, Names, Scenario, ScenarioError, Setting};
 use rand::seq::SliceRandom;
 
 /// More runs than this are a slip of the keyboard.
@@ -18,8 +18,6 @@ pub struct Stack<'n> {
     pub name: &'n str,
     /// Whether it uses several paths, and so runs under each policy.
     pub multipath: bool,
-    /// Whether the study's world can do it.
-    pub possible: bool,
 }
 
 /// A scenario that a study names.
@@ -97,54 +95,38 @@ pub struct Plan {
     pub runs: Vec<Planned>,
     /// The places in `runs`, in the order in which they are to be carried out.
     pub order: Vec<usize>,
-    /// The transports that were named but that the world can't do.
-    pub left_out: Vec<String>,
-}
-
-/// Why there is no plan.
-#[derive(Debug, thiserror::Error)]
-pub enum PlanError {
-    /// The study or one of its scenarios is wrong.
-    #[error(transparent)]
-    Mistake(#[from] ScenarioError),
-    /// The world can do none of the transports.
-    #[error(
-        "none of {} runs in the {world} world; choose another world or other transports",
-        transports.join(", ")
-    )]
-    Impossible {
-        /// The study's world.
-        world: &'static str,
-        /// What it can't do.
-        transports: Vec<String>,
-    },
 }
 
 impl Plan {
     /// The plan of the study in `document`, whose scenarios are `texts` in its order, over the
-    /// transports and policies there are.
+    /// transports, policies and schedulers there are.
     ///
     /// A block is a case and a seed, and holds every arm once (twice in an A/A study). In each
     /// round every case has one block, in random order; which seed it takes in which round is
     /// random too, and so is the order of the runs in a block.
     ///
     /// # Errors
-    /// The first thing wrong in a scenario or a parameter, a baseline that does not take part, or
-    /// a world that can do none of it.
+    /// The first thing wrong in a scenario or a parameter, or a baseline that does not take part.
     pub fn of(
         document: &Document,
         texts: &[ScenarioText],
         stacks: &[Stack<'_>],
         policies: &[&str],
-    ) -> Result<Plan, PlanError> {
+        schedulers: &[&str],
+    ) -> Result<Plan, ScenarioError> {
         let study = document.study();
-        let cases = cases(document, texts, stacks, policies)?;
+        let transports: Vec<&str> = stacks.iter().map(|stack| stack.name).collect();
+        let names = Names {
+            transports: &transports,
+            policies,
+            schedulers,
+        };
+        let cases = cases(document, texts, &names)?;
         let mut arms: Vec<Arm> = Vec::new();
-        let mut left_out: Vec<String> = Vec::new();
         let mut takes_part: Vec<Vec<usize>> = Vec::new();
         for case in &cases {
             let mut own = Vec::new();
-            for arm in arms_of(study, &case.scenario, stacks, &mut left_out) {
+            for arm in arms_of(study, &case.scenario, stacks) {
                 let place = arms.iter().position(|a| *a == arm).unwrap_or(arms.len());
                 if place == arms.len() {
                     arms.push(arm);
@@ -154,12 +136,6 @@ impl Plan {
             own.sort_unstable();
             takes_part.push(own);
         }
-        if arms.is_empty() {
-            return Err(PlanError::Impossible {
-                world: study.world.name(),
-                transports: left_out,
-            });
-        }
         let baseline = baseline(document, &cases, &arms, &takes_part)?;
         let runs = runs(document, &takes_part)?;
         Ok(Plan {
@@ -168,7 +144,6 @@ impl Plan {
             arms,
             baseline,
             runs,
-            left_out,
         })
     }
 
@@ -182,10 +157,8 @@ impl Plan {
 fn cases(
     document: &Document,
     texts: &[ScenarioText],
-    stacks: &[Stack<'_>],
-    policies: &[&str],
+    names: &Names<'_>,
 ) -> Result<Vec<Case>, ScenarioError> {
-    let names: Vec<&str> = stacks.iter().map(|stack| stack.name).collect();
     let combinations = combinations(&document.study().parameters);
     let mut cases: Vec<Case> = Vec::new();
     for (
@@ -196,7 +169,7 @@ fn cases(
     ) in texts.iter().enumerate()
     {
         let plain = scenario::Document::parse(text, file)?;
-        plain.check_names(&names, policies)?;
+        plain.check_names(names)?;
         let name = &plain.scenario().name;
         if cases.iter().any(|case| case.scenario.name == *name) {
             let message = format!("another scenario of the study is called `{name}` already");
@@ -208,8 +181,10 @@ fn cases(
             let named = values
                 .iter()
                 .map(|(p, v)| (p.name.clone(), v.as_str().to_owned()));
+            let changed = scenario::Document::parse_with(text, file, &settings)?;
+            changed.check_names(names)?;
             cases.push(Case {
-                scenario: scenario::Document::parse_with(text, file, &settings)?.into_scenario(),
+                scenario: changed.into_scenario(),
                 source,
                 settings,
                 parameters: named.collect(),
@@ -236,29 +211,19 @@ fn combinations(parameters: &[Parameter]) -> Vec<Combination<'_>> {
     combinations
 }
 
-/// The arms of one scenario; what the world can't do goes to `left_out`.
-fn arms_of(
-    study: &Study,
-    scenario: &Scenario,
-    stacks: &[Stack<'_>],
-    left_out: &mut Vec<String>,
-) -> Vec<Arm> {
+/// The arms of one scenario.
+fn arms_of(study: &Study, scenario: &Scenario, stacks: &[Stack<'_>]) -> Vec<Arm> {
     let transports = study.transports.as_ref().unwrap_or(&scenario.transports);
     let policies = study.policies.as_ref().unwrap_or(&scenario.policies);
     let mut arms = Vec::new();
     for transport in transports {
-        let Some(stack) = stacks.iter().find(|s| s.name == transport && s.possible) else {
-            if !left_out.contains(transport) {
-                left_out.push(transport.clone());
-            }
-            continue;
-        };
+        let multipath = stacks.iter().any(|s| s.name == transport && s.multipath);
         let arm = |policy: &str, label: String| Arm {
             transport: transport.clone(),
             policy: policy.to_owned(),
             label,
         };
-        match stack.multipath {
+        match multipath {
             true => arms.extend(policies.iter().map(|p| arm(p, format!("{transport}-{p}")))),
             false => arms.push(arm(SINGLE, transport.clone())),
         }
@@ -277,10 +242,8 @@ fn baseline(
     let place = match &document.study().baseline {
         None => 0,
         Some(name) => labels.iter().position(|l| l == name).ok_or_else(|| {
-            let world = document.study().world.name();
             let known = scenario::parse::one_of(name, &labels);
-            let message =
-                format!("`{name}` takes no part in this study in the {world} world; {known}");
+            let message = format!("`{name}` takes no part in this study; {known}");
             document.error("baseline", None, message)
         })?,
     };

@@ -17,6 +17,11 @@ impl Connection {
         }
     }
 
+    /// Whether something can be read.
+    pub(crate) fn is_readable(&self) -> bool {
+        self.receiving.stream.readable() > 0
+    }
+
     /// Reads what is in order.
     pub(crate) fn read(&mut self, ctx: &mut Context<'_>, buffer: &mut [u8]) -> usize {
         let count = self.receiving.stream.read(buffer);

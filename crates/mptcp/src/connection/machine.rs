@@ -351,6 +351,10 @@ impl Connection {
             },
             reinjected_bytes: self.sending.reinjected,
             duplicate_bytes: stream.duplicates(),
+            fully_established: self.shared.fully_established,
+            oldest_sent: self.sending.sent.get(0).map(|piece| piece.first_sent),
+            sent_bytes: self.sending.sent.next(),
+            received_bytes: stream.next(),
         }
     }
 }

@@ -26,6 +26,7 @@ pub(crate) use join::join_option;
 pub(crate) use machine::{Connection, Context};
 
 use crate::subflow;
+use model::Time;
 use policy::SubflowId;
 use std::net::{IpAddr, SocketAddr};
 
@@ -170,6 +171,16 @@ pub struct Info {
     pub reinjected_bytes: u64,
     /// Bytes received more than once at the level of the connection.
     pub duplicate_bytes: u64,
+    /// Whether subflows can be opened: the peer has shown that it got the keys (RFC 8684, section
+    /// 3.1).
+    pub fully_established: bool,
+    /// When the oldest of the unacknowledged bytes was first given to a subflow; `None` without any
+    /// and over plain TCP, whose subflow knows.
+    pub oldest_sent: Option<Time>,
+    /// Bytes of the stream sent, each counted once.
+    pub sent_bytes: u64,
+    /// Bytes of the stream received in order.
+    pub received_bytes: u64,
 }
 
 /// Why a subflow could not be opened or changed.

@@ -168,6 +168,11 @@ impl Stack {
 
     /// Reads what has arrived; returns how much, 0 when nothing waits.
     pub fn read(&mut self, now: Time, connection: ConnectionId, buffer: &mut [u8]) -> usize {
+        let slot = self.slots.find(connection);
+        let entry = slot.and_then(|slot| self.slots.get(slot));
+        if entry.is_none_or(|entry| !entry.connection.is_readable()) {
+            return 0;
+        }
         self.with(now, connection, |c, ctx| c.read(ctx, buffer))
             .unwrap_or(0)
     }

@@ -161,7 +161,7 @@ impl<'a> Segment<'a> {
         out.put_u16(self.destination.port());
         out.put_u32(self.seq.0);
         out.put_u32(if self.flags.ack { self.ack.0 } else { 0 });
-        out.put_u8(((FIXED_HEADER + options) / 4 << 4) as u8);
+        out.put_u8(((FIXED_HEADER + options) / 4) as u8 * 0x10);
         out.put_u8(self.flags.to_byte());
         out.put_u16(self.window);
         // Checksum and urgent pointer.

@@ -2,9 +2,10 @@
 
 use crate::failure::Failure;
 use measure::transport::list::TRANSPORTS;
-use model::scenario::{Document, Setting, Traffic, builtin};
+use model::scenario::{Document, Names, Setting, Traffic, builtin};
 use model::{Scenario, spelling};
 use policy::list::MANAGERS;
+use policy::scheduler::list::SCHEDULERS;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -38,9 +39,12 @@ impl Input {
             }
             failure
         })?;
-        document
-            .check_names(&transports(), &policies())
-            .map_err(mistake)?;
+        let known = Names {
+            transports: &transports(),
+            policies: &policies(),
+            schedulers: &schedulers(),
+        };
+        document.check_names(&known).map_err(mistake)?;
         let mut scenario = document.into_scenario();
         if let Some(name) = traffic {
             scenario.traffic = pattern(name)?;
@@ -100,6 +104,11 @@ pub fn transports() -> Vec<&'static str> {
 /// The names of the policies.
 pub fn policies() -> Vec<&'static str> {
     MANAGERS.iter().map(|e| e.name).collect()
+}
+
+/// The names of the packet schedulers.
+pub fn schedulers() -> Vec<&'static str> {
+    SCHEDULERS.iter().map(|e| e.name).collect()
 }
 
 /// Fails at the first name that is not among `names`.

@@ -9,7 +9,7 @@ use crate::failure::{Failure, conclude};
 use carry_out::{carry_out, side_by_side};
 use input::Input;
 use measure::emulator::DeviceKind;
-use measure::world::plan::{Choice, Plan, RunSpec};
+use measure::world::plan::{self, Choice, RunSpec};
 use model::World;
 use serde_json::json;
 use std::path::PathBuf;
@@ -88,19 +88,12 @@ impl Run {
             device: self.device,
             lateness_bound_ns: LATENESS_BOUND_NS,
         };
-        let plan = Plan::new(&input.scenario, &input.traces, &choice);
-        let excuse = plan.excuse();
-        let runs = plan.runs;
+        let runs = plan::runs(&input.scenario, &input.traces, &choice);
         let jobs = side_by_side(self.world, self.jobs, &input.scenario.traffic);
-        if let Some(excuse) = &excuse
-            && runs.is_empty()
-        {
-            return Err(Failure::impossible(excuse));
-        }
         carry_out::check(&runs)?;
         if self.dry_run {
             let shown = dry_run(&runs, jobs, json);
-            return conclude(shown, excuse.map(Failure::impossible));
+            return conclude(shown, None);
         }
         input::claim(&out)?;
 
@@ -110,10 +103,7 @@ impl Run {
             written.print(&out);
         }
         let failed = carry_out::list(&runs, &failures);
-        conclude(
-            json.then(|| written.to_json(&out)),
-            failed.or_else(|| excuse.map(Failure::impossible)),
-        )
+        conclude(json.then(|| written.to_json(&out)), failed)
     }
 }
 

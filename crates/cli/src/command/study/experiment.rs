@@ -10,7 +10,7 @@ use analysis::study::{ParameterHead, SCHEMA, ScenarioHead, StudyHead, StudyRun};
 use measure::transport::list::TRANSPORTS;
 use measure::world::plan::RunSpec;
 use model::scenario::builtin as scenarios;
-use model::study::{Document, Plan, PlanError, ScenarioText, Stack, Study, builtin};
+use model::study::{Document, Plan, ScenarioText, Stack, Study, builtin};
 use model::{Seed, World};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -80,20 +80,16 @@ impl Experiment {
             .check_names(&input::transports(), &input::policies(), &metrics)
             .map_err(mistake)?;
         let texts = texts(&document, folder)?;
-        let world = document.study().world;
         let stacks: Vec<Stack<'_>> = TRANSPORTS
             .iter()
             .map(|entry| Stack {
                 name: entry.name,
                 multipath: entry.multipath,
-                possible: entry.runs_in(world),
             })
             .collect();
-        let plan = Plan::of(&document, &texts, &stacks, &input::policies());
-        let plan = plan.map_err(|error| match error {
-            PlanError::Mistake(error) => mistake(error),
-            error @ PlanError::Impossible { .. } => Failure::impossible(error),
-        })?;
+        let (policies, schedulers) = (input::policies(), input::schedulers());
+        let plan = Plan::of(&document, &texts, &stacks, &policies, &schedulers);
+        let plan = plan.map_err(mistake)?;
         let traces = plan.cases.iter().map(|case| {
             let text = &texts[case.source];
             let beside = Path::new(&text.command).parent();

@@ -42,7 +42,6 @@ pub fn show(experiment: &Experiment, jobs: usize, json: bool) -> Option<Value> {
             "baseline": arms[plan.baseline],
             "seeds": study.seeds,
             "a_a": study.a_a,
-            "left_out": plan.left_out,
             "blocks": experiment.blocks(),
             "runs": plan.runs.len(),
             "side_by_side": jobs,

@@ -15,7 +15,7 @@ use crate::transport::list::{ClientSetup, ServerSetup};
 use crate::transport::{self, LocalPath, quic};
 use crate::world::plan::{RunSpec, SpecError};
 use model::manifest::{Stack, Status, Timing};
-use model::{Manifest, Name, Time};
+use model::{Manifest, Name, Time, World};
 use nix::poll::{PollFd, PollFlags, PollTimeout};
 use serde::{Deserialize, Serialize};
 use std::io::Write;
@@ -297,6 +297,7 @@ impl Cast<'_> {
             address: self.address,
             client_paths: &client_paths,
             congestion: self.spec.scenario.congestion.as_deref(),
+            scheduler: self.spec.scenario.scheduler.as_deref(),
             identity: &self.identity,
         })
         .map_err(WorkError::Setup)?;
@@ -332,12 +333,15 @@ impl Cast<'_> {
             paths: &self.local_paths,
             channels: scenario.traffic.channels(),
             congestion: scenario.congestion.as_deref(),
+            scheduler: scenario.scheduler.as_deref(),
             policy: self.policy,
             identity: &self.identity,
         })
         .map_err(WorkError::Setup)?;
         let stack = endpoint.stack();
-        let decides = self.transport.decides_at_run_time(self.policy);
+        let decides = self
+            .transport
+            .decides_at_run_time(World::Emulated, self.policy);
         let paths = self.local_paths.iter().map(|p| (p.name.clone(), p.kind));
         let manager = decides.then(|| (self.policy.make)());
         let client = Client::new(paths, &scenario.traffic, self.end, manager);

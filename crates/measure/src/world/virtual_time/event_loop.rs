@@ -55,9 +55,7 @@ impl EventLoop {
     pub(super) fn new(spec: &RunSpec) -> Result<EventLoop, SimulationError> {
         let (transport, policy) = (spec.transport()?, spec.policy()?);
         let scenario = &spec.scenario;
-        let ends = transport
-            .packets
-            .ok_or_else(|| SimulationError::Impossible(spec.transport.clone()))?;
+        let ends = transport.packets;
         let traces = spec.traces()?;
         if scenario.paths.len() > addresses::MAX_PATHS {
             return Err(SimulationError::TooManyPaths(scenario.paths.len()));
@@ -91,12 +89,13 @@ impl EventLoop {
             paths: &paths,
             channels: scenario.traffic.channels(),
             congestion: scenario.congestion.as_deref(),
+            scheduler: scenario.scheduler.as_deref(),
             policy,
         };
         let server_end = (ends.listen)(&setup).map_err(SimulationError::Setup)?;
         let client_end = (ends.connect)(&setup).map_err(SimulationError::Setup)?;
         let end = Time::ZERO + scenario.duration.get();
-        let decides = transport.decides_at_run_time(policy);
+        let decides = transport.decides_at_run_time(spec.world, policy);
         let named = paths.iter().map(|path| (path.name.clone(), path.kind));
         let manager = decides.then(|| (policy.make)());
         Ok(EventLoop {

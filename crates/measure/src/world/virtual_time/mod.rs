@@ -27,11 +27,6 @@ pub enum SimulationError {
     /// The specification is wrong.
     #[error(transparent)]
     Spec(#[from] SpecError),
-    /// The transport is the kernel's.
-    #[error(
-        "{0} is the kernel's, which knows no time but the real one: run it with --world emulated"
-    )]
-    Impossible(String),
     /// More paths than there are addresses for.
     #[error("{0} paths are too many: there is room for {MAX_PATHS}")]
     TooManyPaths(usize),
@@ -67,7 +62,6 @@ impl SimulationError {
     /// Whether virtual time cannot do it at all, whatever else the user changes.
     pub fn is_impossible(&self) -> bool {
         match self {
-            SimulationError::Impossible(_) => true,
             SimulationError::Setup(error) => {
                 let quic = error.downcast_ref::<QuicError>();
                 matches!(quic, Some(QuicError::NotRepeatable))

@@ -40,14 +40,25 @@ impl Scenario {
         scenario(self).map_err(ScenarioError::from)
     }
 
-    /// Checks the names of transports and policies, which this crate does not know.
+    /// Checks the names of transports, policies and the scheduler, which this crate does not know.
     ///
     /// # Errors
-    /// The first name that is in neither list, without a file and line
+    /// The first name that is in no list, without a file and line
     /// ([`super::Document::check_names`] has them).
-    pub fn check_names(&self, transports: &[&str], policies: &[&str]) -> Result<(), ScenarioError> {
-        names(self, transports, policies).map_err(ScenarioError::from)
+    pub fn check_names(&self, known: &Names<'_>) -> Result<(), ScenarioError> {
+        names(self, known).map_err(ScenarioError::from)
     }
+}
+
+/// The names there are of what other crates bring.
+#[derive(Clone, Copy, Debug)]
+pub struct Names<'n> {
+    /// Transports.
+    pub transports: &'n [&'n str],
+    /// Policies: path managers.
+    pub policies: &'n [&'n str],
+    /// Packet schedulers of the user-space stack.
+    pub schedulers: &'n [&'n str],
 }
 
 /// An interactive message carries its number and kind: 9 bytes (MultipathTester's ack).
@@ -75,6 +86,7 @@ pub(super) fn scenario(scenario: &Scenario) -> Result<(), Fault> {
         transports,
         policies,
         congestion,
+        scheduler,
         family: _,
         traffic: pattern,
         paths,
@@ -96,17 +108,21 @@ pub(super) fn scenario(scenario: &Scenario) -> Result<(), Fault> {
     if let Some(congestion) = congestion {
         plain_name(congestion, &KeyPath::top("congestion"))?;
     }
+    if let Some(scheduler) = scheduler {
+        plain_name(scheduler, &KeyPath::top("scheduler"))?;
+    }
     traffic(pattern)?;
     paths::check(paths, *duration)?;
     failures::check(failures, paths, *duration)
 }
 
-/// The names of transports and policies against the lists of those that exist.
-pub(super) fn names(
-    scenario: &Scenario,
-    transports: &[&str],
-    policies: &[&str],
-) -> Result<(), Fault> {
+/// The names in a scenario against the lists of those that exist.
+pub(super) fn names(scenario: &Scenario, known: &Names<'_>) -> Result<(), Fault> {
+    let Names {
+        transports,
+        policies,
+        schedulers,
+    } = *known;
     let lists = [
         ("transports", "transport", &scenario.transports, transports),
         ("policies", "policy", &scenario.policies, policies),
@@ -120,7 +136,14 @@ pub(super) fn names(
             )?;
         }
     }
-    Ok(())
+    let Some(name) = scenario.scheduler.as_deref() else {
+        return Ok(());
+    };
+    require(
+        schedulers.contains(&name),
+        &KeyPath::top("scheduler"),
+        format!("unknown scheduler `{name}`; {}", one_of(name, schedulers)),
+    )
 }
 
 /// A name that is also part of a file's name.
