@@ -48,13 +48,13 @@ pub fn agrees(setting: &Setting<'static>) -> Outcome {
         let address = SocketAddr::new(announced, 0);
         stage.ours.stack.announce(now, id, address)?;
         stage.until("ADD_ADDR at the kernel", |stage| {
-            stage.kernel.counter("AddAddr").is_ok_and(|n| n == 1)
+            stage.kernel.counter("AddAddr").is_ok_and(|n| n >= 1)
         })?;
         stage.exchange(500_000)?;
         let now = stage.ours.now();
         stage.ours.stack.withdraw(now, id, announced)?;
         stage.until("REMOVE_ADDR at the kernel", |stage| {
-            stage.kernel.counter("RmAddr").is_ok_and(|n| n == 1)
+            stage.kernel.counter("RmAddr").is_ok_and(|n| n >= 1)
         })?;
         stage.finish()?;
     }

@@ -74,7 +74,7 @@ pub fn we_abort(setting: &Setting<'static>) -> Outcome {
         stage.state()
     );
     check!(
-        stage.kernel.counter("MPFastcloseRx")? == 1,
+        stage.kernel.counter("MPFastcloseRx")? >= 1,
         "{}",
         stage.state()
     );
