@@ -20,6 +20,8 @@ pub(super) struct SendBuffer {
     spent: VecDeque<BytesMut>,
     /// The size of the last chunk taken.
     chunk: usize,
+    /// How many of the first chunks are smaller than the largest, too small to be used again.
+    small: usize,
     /// Bytes in the chunks.
     unsent: u64,
     /// Bytes ever written.
@@ -65,15 +67,18 @@ impl SendBuffer {
             return chunk;
         }
         self.chunk = (2 * self.chunk).clamp(FIRST_CHUNK, CHUNK);
+        self.small += usize::from(self.chunk < CHUNK);
         BytesMut::with_capacity(self.chunk)
     }
 
     /// Leaves the first chunk, which is cut up.
     fn leave_chunk(&mut self) {
-        if let Some(chunk) = self.chunks.pop_front()
-            && self.chunk == CHUNK
-            && self.spent.len() < MAX_SPENT
-        {
+        let Some(chunk) = self.chunks.pop_front() else {
+            return;
+        };
+        if self.small > 0 {
+            self.small -= 1;
+        } else if self.spent.len() < MAX_SPENT {
             self.spent.push_back(chunk);
         }
     }
@@ -108,6 +113,8 @@ impl SendBuffer {
     pub(super) fn clear(&mut self) {
         self.chunks = VecDeque::new();
         self.spent = VecDeque::new();
+        self.chunk = 0;
+        self.small = 0;
         self.unsent = 0;
     }
 }
@@ -115,6 +122,25 @@ impl SendBuffer {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn chunks_are_used_again() {
+        let mut buffer = SendBuffer::default();
+        let mut places = std::collections::BTreeSet::new();
+        let mut unacknowledged = VecDeque::new();
+        for _ in 0..10_000 {
+            while buffer.unsent() < 1_000_000 {
+                buffer.write(&[0; 65_536]);
+            }
+            unacknowledged.push_back(buffer.cut(1_420));
+            if unacknowledged.len() > 500 {
+                let acknowledged = unacknowledged.pop_front();
+                places.extend(acknowledged.map(|p| p.as_ptr() as usize / CHUNK));
+            }
+        }
+        // 1.7 MB are there at a time, in chunks that begin anywhere; 14 MB went through.
+        assert!(places.len() < 24, "{} places", places.len());
+    }
 
     #[test]
     fn pieces_are_what_was_written_across_chunks() {
