@@ -50,8 +50,9 @@ impl Connection {
             self.sending
                 .sent
                 .acknowledge(path.tcp.info(ctx.now).acked_offset);
-            // A DATA_FIN says nothing any more: a FIN must.
+            // A DATA_FIN says nothing any more, acknowledged or not: a FIN must.
             self.sending.fin_signalled = false;
+            self.sending.fin_acked = false;
         }
         let opening = self.stage == Stage::Opening;
         if opening {
@@ -74,7 +75,8 @@ impl Connection {
             && self.stage == Stage::Connected
             && telling
             && segment.options.mptcp.is_empty()
-            && segment.options.sack.is_empty()
+            // Beside two blocks and timestamps there is no room for a Data ACK.
+            && segment.options.sack.len() < 2
             && segment.payload.is_empty()
             && self.may_fall_back(id)
             && self

@@ -28,23 +28,27 @@ impl Connection {
         if count == 0 || self.is_over() {
             return count;
         }
-        let mut round_trip = None;
-        for path in self.paths.iter().flatten().filter(|p| p.state.is_usable()) {
-            round_trip = round_trip.max(path.tcp.info(ctx.now).smoothed_rtt);
-        }
-        let receiving = &mut self.receiving;
-        receiving.window.on_read(ctx.now, count as u64, round_trip);
+        let (paths, receiving) = (&self.paths, &mut self.receiving);
+        receiving.window.on_read(ctx.now, count as u64, || {
+            let usable = paths.iter().flatten().filter(|p| p.state.is_usable());
+            usable
+                .filter_map(|p| p.tcp.info(ctx.now).smoothed_rtt)
+                .max()
+        });
         let (read, next) = (receiving.stream.read_offset(), receiving.stream.next());
         let opening = receiving.window.opening(read);
         let left = receiving.window.edge().saturating_sub(next);
-        if opening > 0 && receiving.window.is_worth_telling(opening, left) {
-            let window = receiving.announce();
-            for id in self.usable().iter() {
-                if let Some(path) = self.path_mut(id) {
+        let tell = opening > 0 && receiving.window.is_worth_telling(opening, left);
+        let window = tell.then(|| receiving.announce());
+        let empty = receiving.stream.readable() == 0;
+        for id in self.usable().iter() {
+            if let Some(path) = self.path_mut(id) {
+                if let Some(window) = window {
                     path.tcp.set_receive_window(window);
                 }
-                self.touch(id);
+                path.tcp.data_read(empty);
             }
+            self.make_ready(id);
         }
         count
     }
@@ -106,7 +110,7 @@ impl Connection {
             if let Some(path) = self.path_mut(id) {
                 match path.state.phase {
                     Phase::Opening => path.tcp.abort(),
-                    _ => path.tcp.close(ctx.now),
+                    _ => path.close(ctx.now),
                 }
                 path.state.phase = Phase::Closing;
                 path.state.join_ack = None;
@@ -179,7 +183,7 @@ impl Connection {
         if let Some(path) = self.path_mut(id) {
             path.state.phase = Phase::Closing;
             path.state.join_ack = None;
-            path.tcp.close(ctx.now);
+            path.close(ctx.now);
         }
         self.touch(id);
         self.check_alone(ctx);
@@ -271,6 +275,21 @@ impl Connection {
             self.complete(ctx);
         } else {
             self.alone_since.get_or_insert(ctx.now);
+        }
+    }
+
+    /// Resets subflows that were closed and whose peers did not close them in time.
+    pub(super) fn poll_closing(&mut self, ctx: &mut Context<'_>) {
+        let late = self.select(|s| s.close_by.is_some_and(|at| at <= ctx.now));
+        for id in late.iter() {
+            if let Some(path) = self.path_mut(id) {
+                path.state.close_by = None;
+                if path.state.phase == Phase::Closing {
+                    path.tcp.abort();
+                }
+            }
+            self.touch(id);
+            self.check_end(ctx, id);
         }
     }
 

@@ -220,6 +220,7 @@ impl Connection {
         self.poll_joins(ctx);
         self.poll_addresses(ctx);
         self.poll_retransmission(ctx);
+        self.poll_closing(ctx);
         self.poll_alone(ctx);
         self.progress(ctx);
     }
@@ -236,7 +237,10 @@ impl Connection {
         .min();
         for path in self.paths.iter().flatten() {
             let join = path.state.join_ack.map(|join| join.at);
-            for at in [path.poll_at, join].into_iter().flatten() {
+            for at in [path.poll_at, join, path.state.close_by]
+                .into_iter()
+                .flatten()
+            {
                 earliest = Some(earliest.map_or(at, |e| e.min(at)));
             }
         }

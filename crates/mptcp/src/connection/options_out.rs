@@ -304,7 +304,7 @@ impl Source<'_> {
             room.add(MptcpOption::Dss(dss), options);
         }
         if let Some(dsn) = self.path.outbox.fail
-            && matches!(kind, Kind::Ack)
+            && matches!(kind, Kind::Ack | Kind::Fin)
         {
             room.add(self.data_ack(), options);
             room.add(MptcpOption::Fail { dsn }, options);

@@ -7,6 +7,11 @@ use crate::wire::mptcp::AddAddr;
 use arrayvec::ArrayVec;
 use model::Time;
 use policy::SubflowId;
+use std::time::Duration;
+
+/// How long the peer may leave a subflow half closed whose data is of no interest any more
+/// (Linux's net.ipv4.tcp_fin_timeout).
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How a subflow began.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -82,6 +87,8 @@ pub(super) struct PathState {
     pub(super) local_nonce: u32,
     pub(super) remote_nonce: u32,
     pub(super) join_ack: Option<JoinAck>,
+    /// Until when it is to be closed at the latest.
+    pub(super) close_by: Option<Time>,
     /// SYNs sent.
     pub(super) syns: u32,
     /// This side uses it as backup.
@@ -120,6 +127,7 @@ impl PathState {
             local_nonce: 0,
             remote_nonce: 0,
             join_ack: None,
+            close_by: None,
             syns: 0,
             backup: false,
             peer_backup: false,
@@ -161,4 +169,13 @@ pub(super) struct Path {
     pub(super) state: PathState,
     /// When its TCP has something to do.
     pub(super) poll_at: Option<Time>,
+}
+
+impl Path {
+    /// Closes it with a FIN; what was never sent on it stays unsent.
+    pub(super) fn close(&mut self, now: Time) {
+        while self.tcp.take_unsent().is_some() {}
+        self.tcp.close(now);
+        self.state.close_by = Some(now + CLOSE_TIMEOUT);
+    }
 }

@@ -29,6 +29,8 @@ pub(super) struct ReceiveWindow {
     /// The most read in a round trip so far.
     most: u64,
     since: Time,
+    /// The round trip that was waited for last.
+    round_trip: Duration,
 }
 
 impl ReceiveWindow {
@@ -40,6 +42,7 @@ impl ReceiveWindow {
             read: 0,
             most: INITIAL_READ.min(max.max(1)),
             since: now,
+            round_trip: Duration::ZERO,
         }
     }
 
@@ -69,11 +72,20 @@ impl ReceiveWindow {
     }
 
     /// The application read `bytes`; `round_trip` is the longest of the subflows.
-    pub(super) fn on_read(&mut self, now: Time, bytes: u64, round_trip: Option<Duration>) {
+    pub(super) fn on_read(
+        &mut self,
+        now: Time,
+        bytes: u64,
+        round_trip: impl FnOnce() -> Option<Duration>,
+    ) {
         self.read += bytes;
-        let Some(round_trip) = round_trip else {
+        if now.since(self.since) < self.round_trip * 7 / 8 {
+            return;
+        }
+        let Some(round_trip) = round_trip() else {
             return;
         };
+        self.round_trip = round_trip;
         if now.since(self.since) < round_trip {
             return;
         }
@@ -102,7 +114,7 @@ mod tests {
         assert_eq!(window.announce(0, 65_535), 0);
         assert_eq!(window.opening(30_000), 30_000);
         assert_eq!(window.announce(30_000, 65_535), 30_000);
-        let rtt = Some(Duration::from_millis(10));
+        let rtt = || Some(Duration::from_millis(10));
         window.on_read(Time::from_millis(10), 65_535, rtt);
         assert!(window.announce(65_535, 65_535) > 2 * 65_535);
         window.on_read(Time::from_millis(20), 1 << 30, rtt);

@@ -1,19 +1,19 @@
 //! Which connection's timer is due next?
 
 use model::Time;
-use std::collections::BTreeSet;
 
 /// The timers of all connections. One that is put off keeps its place until it is due: most are
 /// put off with every segment.
 #[derive(Default, Debug)]
 pub(super) struct Timers {
-    set: BTreeSet<(Time, usize)>,
+    /// The next one last: a vector, because a tree takes and gives back memory as it changes.
+    set: Vec<(Time, usize)>,
 }
 
 impl Timers {
     /// When the first is due, or was before it was put off.
     pub(super) fn first(&self) -> Option<Time> {
-        self.set.first().map(|first| first.0)
+        self.set.last().map(|next| next.0)
     }
 
     /// The connection in `slot` has something to do at `at`; `known` is for when its timer is set.
@@ -31,7 +31,8 @@ impl Timers {
             (_, at) => {
                 self.clear(slot, known);
                 if let Some(at) = at {
-                    self.set.insert((at, slot));
+                    let place = self.place(at, slot);
+                    self.set.insert(place, (at, slot));
                 }
                 *known = at;
             }
@@ -41,18 +42,25 @@ impl Timers {
     /// The connection in `slot` has nothing to do.
     pub(super) fn clear(&mut self, slot: usize, known: &mut Option<Time>) {
         if let Some(at) = known.take() {
-            self.set.remove(&(at, slot));
+            let place = self.place(at, slot);
+            if self.set.get(place) == Some(&(at, slot)) {
+                self.set.remove(place);
+            }
         }
     }
 
     /// Takes those that are due.
     pub(super) fn take_due(&mut self, now: Time, due: &mut Vec<usize>) {
-        while let Some(&(at, slot)) = self.set.first()
+        while let Some(&(at, slot)) = self.set.last()
             && at <= now
         {
-            self.set.pop_first();
+            self.set.pop();
             due.push(slot);
         }
+    }
+
+    fn place(&self, at: Time, slot: usize) -> usize {
+        self.set.partition_point(|known| *known > (at, slot))
     }
 }
 

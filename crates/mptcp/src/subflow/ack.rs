@@ -335,7 +335,7 @@ impl Subflow {
             self.recovery.reduction.acknowledged(
                 changes.delivered,
                 in_flight,
-                congestion.window(),
+                congestion.controller.slow_start_threshold(congestion.id),
                 self.agreed.payload as u64,
                 good,
             );

@@ -79,15 +79,11 @@ impl Subflow {
                 start,
                 length: (end - next) as usize,
             });
-            let header = if self.agreed.timestamps { 32 } else { 20 };
-            let announced = u64::from(self.config.mss) + 20 - header;
             self.acks.data_received(
                 now,
                 segment.payload.len() as u64,
-                header,
                 segment.flags.psh || segment.flags.fin,
                 window,
-                announced,
                 self.rtt.rto(),
             );
             self.check_mark(segment, window);

@@ -45,6 +45,9 @@ pub(super) struct AckPolicy {
     /// When the delay ends.
     pub(super) timer: Option<Time>,
     last_received: Time,
+    /// The payload that we announced to take at most, and a header's length.
+    announced: u64,
+    header: u64,
     /// The size of full segments as seen, and of the last smaller one.
     full: u64,
     last_smaller: u64,
@@ -71,6 +74,8 @@ impl AckPolicy {
             pushed_twice: false,
             timer: None,
             last_received: now,
+            announced: DEFAULT_MSS,
+            header: 20,
             full: DEFAULT_MSS,
             last_smaller: 0,
             acked: 0,
@@ -81,9 +86,12 @@ impl AckPolicy {
         }
     }
 
-    /// Limits the size of full segments to what was announced.
-    pub(super) fn established(&mut self, now: Time, announced_mss: u64) {
-        self.full = announced_mss.clamp(SMALLEST_MSS, DEFAULT_MSS);
+    /// The handshake is complete: segments have at most `announced` bytes of payload, after a
+    /// header of `header`.
+    pub(super) fn established(&mut self, now: Time, announced: u64, header: u64) {
+        self.announced = announced;
+        self.header = header;
+        self.full = announced.clamp(SMALLEST_MSS, DEFAULT_MSS);
         self.last_received = now;
     }
 
@@ -117,19 +125,17 @@ impl AckPolicy {
         &mut self,
         now: Time,
         payload: u64,
-        header: u64,
         pushed: bool,
         window: u64,
-        announced_mss: u64,
         rto: Duration,
     ) {
         self.scheduled = true;
         let last_smaller = std::mem::take(&mut self.last_smaller);
         if payload >= self.full {
-            self.full = payload.min(announced_mss).max(SMALLEST_MSS);
+            self.full = payload.min(self.announced).max(SMALLEST_MSS);
             self.pushed |= pushed;
         } else {
-            let with_header = payload + header;
+            let with_header = payload + self.header;
             let mut repeated = false;
             if with_header >= DEFAULT_MSS + 20 || (!pushed && with_header >= SMALLEST_MSS + 20) {
                 self.last_smaller = payload;

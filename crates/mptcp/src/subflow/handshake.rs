@@ -13,7 +13,7 @@ use super::{
 };
 use crate::wire::{OPTION_SPACE, Segment, Seq};
 use model::Time;
-use policy::congestion::{INITIAL_WINDOW_SEGMENTS, Signal};
+use policy::congestion::Signal;
 use std::time::Duration;
 
 /// The peer's maximum segment size when it names none (RFC 9293, section 3.7.1).
@@ -220,13 +220,13 @@ impl Subflow {
         self.handshake.due = false;
         self.timers.retransmission = None;
         self.sender.last_sent = now;
-        let announced = u64::from(self.config.mss)
-            - if self.agreed.timestamps {
-                TIMESTAMPS as u64
-            } else {
-                0
-            };
-        self.acks.established(now, announced);
+        let timestamps = if self.agreed.timestamps {
+            TIMESTAMPS as u64
+        } else {
+            0
+        };
+        let announced = u64::from(self.config.mss).saturating_sub(timestamps);
+        self.acks.established(now, announced, 20 + timestamps);
         let again = self.handshake.sent.saturating_sub(1);
         let echo = self.echo(segment);
         let measured = if again == 0 {
@@ -248,10 +248,10 @@ impl Subflow {
         // than once, unless it was the first that was answered (RFC 5681, section 3.1).
         let spurious = echo == Some(self.timestamp(self.handshake.first_sent));
         if again > 1 && !spurious {
-            let initial = INITIAL_WINDOW_SEGMENTS * mss;
+            // Nothing in flight: the controller knows it for one of the handshake.
             congestion
                 .controller
-                .on_congestion(id, now, Signal::Timeout, initial);
+                .on_congestion(id, now, Signal::Timeout, 0);
         }
         self.update_pacing_rate(congestion);
         self.timers.keep_alive = self.config.keep_alive.map(|idle| now + idle);

@@ -70,19 +70,21 @@ impl Subflow {
                 self.mark_lost(index);
             }
         }
-        if phase <= Phase::Disorder
+        let first = phase <= Phase::Disorder
             || self.recovery.high <= self.sender.una
-            || (phase == Phase::Loss && self.recovery.timeouts == 0)
-        {
+            || (phase == Phase::Loss && self.recovery.timeouts == 0);
+        if first {
             self.recovery.undoable = true;
-            self.recovery.loss_window = None;
             self.begin_undo();
+        }
+        let tell = first || congestion.controller.has_own_recovery();
+        if tell {
             congestion
                 .controller
                 .on_congestion(congestion.id, now, Signal::Timeout, in_flight);
-        } else {
-            self.recovery.loss_window = Some(self.agreed.payload as u64);
         }
+        // Where the threshold was reduced before, only the window falls.
+        self.recovery.loss_window = (!tell).then_some(self.agreed.payload as u64);
         if phase <= Phase::Disorder && disordered >= DUPLICATE_THRESHOLD {
             self.recovery.reordering = self.recovery.reordering.min(DUPLICATE_THRESHOLD);
         }

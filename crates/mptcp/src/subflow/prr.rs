@@ -1,4 +1,4 @@
-//! How much may be sent for each acknowledgement while the window falls (RFC 6937bis, as Linux's
+//! How much may be sent for each acknowledgement while the window falls (RFC 9937, as Linux's
 //! tcp_cwnd_reduction)?
 
 /// Proportional rate reduction. All quantities are in bytes.

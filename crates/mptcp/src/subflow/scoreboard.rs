@@ -336,7 +336,7 @@ impl Scoreboard {
         }
         for index in order {
             let sent = &self.queue[index];
-            if !sent.sacked && !(sent.lost && !sent.resent) {
+            if !sent.sacked && (!sent.lost || sent.resent) {
                 self.append(index);
             }
         }

@@ -98,7 +98,8 @@ impl Subflow {
                     let in_flight = self.in_flight();
                     self.enter_recovery(now, false, in_flight, congestion);
                     let mss = self.agreed.payload as u64;
-                    let (in_flight, target) = (self.in_flight(), congestion.window());
+                    let in_flight = self.in_flight();
+                    let target = congestion.controller.slow_start_threshold(congestion.id);
                     self.recovery
                         .reduction
                         .acknowledged(mss, in_flight, target, mss, false);

@@ -99,7 +99,12 @@ impl Subflow {
             self.recovery.frto = false;
         }
         let index = self.board.next_lost()?;
-        let (in_flight, length) = (self.in_flight(), self.board.get(index).bytes());
+        let sent = self.board.get(index);
+        let (in_flight, length) = (self.in_flight(), sent.bytes());
+        // A window that shrank: only the first segment is sent again, as a probe.
+        if index > 0 && sent.offset >= self.window_end() {
+            return None;
+        }
         if in_flight > 0 && in_flight + length > self.window(congestion) {
             return None;
         }
@@ -122,8 +127,7 @@ impl Subflow {
         options: &mut dyn OptionSource,
         packet: &mut [u8],
     ) -> usize {
-        let idle = self.in_flight() == 0;
-        let at_send = self.delivery.at_send(now, idle);
+        let at_send = self.delivery.at_send(now, false);
         self.board.sent_again(index, now, at_send, probe);
         let bytes = self.board.get(index).bytes();
         self.counters.retransmitted_segments += 1;
@@ -200,6 +204,8 @@ impl Subflow {
             self.nothing_waits(congestion);
             return None;
         }
+        // It may have been enqueued before the peer said what it takes.
+        self.split_next(self.agreed.payload);
         if !self.next_fits() {
             if !self.board.is_empty() || !self.split_for_probe() {
                 self.persist(now);
@@ -323,18 +329,26 @@ impl Subflow {
         if !self.pending.probe || room == 0 {
             return false;
         }
+        self.pending.probe = false;
+        self.split_next(room);
+        true
+    }
+
+    /// Makes the next segment `length` long if it is longer.
+    fn split_next(&mut self, length: usize) {
         let Some((payload, mapping)) = self.sender.unsent.front_mut() else {
-            return false;
+            return;
         };
-        let head = payload.split_to(room);
+        if payload.len() <= length {
+            return;
+        }
+        let head = payload.split_to(length);
         let mut first = *mapping;
         if let (Some(first), Some(rest)) = (&mut first, mapping) {
             first.data_fin = false;
-            rest.dsn += room as u64;
+            rest.dsn += length as u64;
         }
         self.sender.unsent.push_front((head, first));
-        self.pending.probe = false;
-        true
     }
 
     /// Sends an acknowledgement or a probe.

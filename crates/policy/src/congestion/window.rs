@@ -171,11 +171,15 @@ impl Window {
         self.forget_fractions();
     }
 
-    /// Halves the window and lets the threshold fall to it (Raiciu et al., NSDI 2012, section
-    /// 4.2).
+    /// Halves the window, and beyond slow start the threshold (Raiciu et al., NSDI 2012, section
+    /// 4.2). In slow start the threshold stays, as in the authors' kernel
+    /// (mptcp_rcv_buf_optimization): a window that waits for the receiver's at a connection's
+    /// beginning would grow linearly ever after.
     pub fn penalise(&mut self) {
+        if self.window >= self.threshold {
+            self.threshold = (self.threshold / 2).max(self.floor());
+        }
         self.shrink_to(self.window / 2);
-        self.threshold = self.threshold.min(self.window).max(self.floor());
         self.forget_fractions();
     }
 
@@ -257,10 +261,13 @@ mod tests {
     }
 
     #[test]
-    fn a_penalty_halves_and_does_not_bring_slow_start_back() {
+    fn a_penalty_halves_and_neither_ends_slow_start_nor_brings_it_back() {
         let mut window = Window::new(MSS);
         window.penalise();
-        assert_eq!((window.bytes(), window.threshold()), (5_000, 5_000));
+        assert_eq!((window.bytes(), window.threshold()), (5_000, u64::MAX));
+        window.fall(5_000);
+        window.penalise();
+        assert_eq!((window.bytes(), window.threshold()), (2_500, 2_500));
         for _ in 0..9 {
             window.penalise();
         }
@@ -268,7 +275,7 @@ mod tests {
         // One segment after a timeout is not made two by a penalty.
         window.collapse(8_000);
         window.penalise();
-        assert_eq!((window.bytes(), window.threshold()), (MSS, 2 * MSS));
+        assert_eq!((window.bytes(), window.threshold()), (MSS, 8_000));
     }
 
     #[test]

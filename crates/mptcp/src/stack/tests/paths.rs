@@ -108,7 +108,7 @@ fn a_priority_steers_both_directions() {
     world.run(ms(100));
     let changed = Event::PriorityChanged(first, false);
     assert!(world.has_event(SERVER, other, &changed));
-    assert_eq!(world.subflows(SERVER, other)[second.index()].backup, false);
+    assert!(!world.subflows(SERVER, other)[second.index()].backup);
 }
 
 #[test]

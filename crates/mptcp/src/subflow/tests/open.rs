@@ -1,7 +1,7 @@
 //! How does a connection begin?
 
 use super::rig::{Fate, Line, at, ms};
-use super::script::{Peer, Script, ack, data, plain, syn, times};
+use super::script::{Peer, Script, ack, data, payloads, plain, syn, times};
 use crate::subflow::{Config, Failure, State};
 use crate::wire::Timestamps;
 use std::time::Duration;
@@ -239,19 +239,22 @@ fn ecn_is_agreed_on_and_not_asked_for_again() {
 }
 
 #[test]
-fn what_is_enqueued_early_waits() {
+fn what_is_enqueued_early_waits_and_is_cut_to_the_peer_s_size() {
     let mut script = Script::connecting(&Config::default());
     assert_eq!(script.write(2), []);
     script.now = at(20);
     let mut options = syn();
+    options.mss = Some(1000);
     options.timestamps = Some(Timestamps { value: 1, echo: 0 });
     let answer = Peer {
         options,
         ..ack(0).from(-1).syn()
     };
     let sent = script.answer(answer);
-    // The payload was cut for a peer with timestamps.
-    assert_eq!(sent.iter().map(|s| s.length).sum::<usize>(), 2 * 1448);
+    assert_eq!(
+        payloads(&sent),
+        [(0, 988), (988, 460), (1448, 988), (2436, 460)]
+    );
     script.give(data(0, 10).acking(2896));
     assert_eq!(script.tcp.info(script.now).unacked, 0);
 }

@@ -239,8 +239,13 @@ fn a_window_never_shrinks_nor_is_it_silly() {
     }
     // Rounding gave less than one unit away.
     assert!((edge..edge + 128).contains(&(next as u64)));
-    let sent = script.answer(data(next, 1000));
-    assert_eq!((sent[0].window, sent[0].ack), (0, next));
+    // What rounding gave away before may still come.
+    let sent: Vec<_> = (0..2)
+        .flat_map(|_| script.answer(data(next, 1000)))
+        .collect();
+    let last = &sent[sent.len() - 1];
+    assert_eq!(last.window, 0);
+    assert!((next..next + 128).contains(&last.ack));
     // A little space is not worth telling.
     script.tcp.set_receive_window(1000);
     assert_eq!(script.take(), []);

@@ -127,7 +127,7 @@ fn a_lost_retransmission_is_sent_again() {
 #[test]
 fn the_window_falls_in_proportion() {
     // 20 segments out, the first lost: PRR sends one for every two that arrive, until ten are
-    // in flight (RFC 6937).
+    // in flight (RFC 9937).
     let mut script = Script::established(&plain());
     script.reno.window = 20 * 1460;
     assert_eq!(script.write(60).len(), 20);

@@ -8,8 +8,6 @@ use policy::SubflowId;
 use policy::congestion::{Ack, Controller, INITIAL_WINDOW_SEGMENTS, Signal};
 use std::time::Duration;
 
-pub const MSS: usize = 1448;
-
 pub fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
 }
@@ -47,7 +45,11 @@ impl Controller for Reno {
             self.window += self.mss * ack.acked / self.window;
         }
     }
-    fn on_congestion(&mut self, _: SubflowId, _: Time, signal: Signal, _: u64) {
+    fn on_congestion(&mut self, _: SubflowId, _: Time, signal: Signal, in_flight: u64) {
+        if signal == Signal::Timeout && in_flight == 0 {
+            self.window = self.mss;
+            return;
+        }
         self.before = (self.window, self.threshold);
         self.threshold = (self.window / 2).max(2 * self.mss);
         self.window = self.threshold;

@@ -1,6 +1,6 @@
 //! A connection whose peer is the test: each segment by hand.
 
-use super::rig::{Reno, at, ms, tuples};
+use super::rig::{Reno, at, tuples};
 use crate::subflow::{Config, Congestion, PlainTcp, Received, Subflow};
 use crate::wire::{Ecn, Flags, Options, Segment, Seq, Timestamps};
 use bytes::Bytes;
@@ -269,9 +269,4 @@ pub fn plain() -> Config {
         timestamps: false,
         ..Config::default()
     }
-}
-
-/// A little time.
-pub fn tick() -> Duration {
-    ms(1)
 }

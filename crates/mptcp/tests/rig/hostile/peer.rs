@@ -71,7 +71,7 @@ pub fn capable(sender_key: Option<u64>, receiver_key: Option<u64>) -> MptcpOptio
 impl Peer {
     /// A peer at a port, that has sent nothing.
     pub fn new(pair: &Pair, port: u16) -> Peer {
-        let initial = Seq(0xffff_f000 + u32::from(port));
+        let initial = Seq(0xffff_f000) + u32::from(port);
         Peer {
             local: SocketAddr::from(([10, 66, (port >> 8) as u8, 1], port)),
             remote: SocketAddr::new(pair.server_address(0), PORT),

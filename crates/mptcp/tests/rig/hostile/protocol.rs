@@ -106,7 +106,7 @@ fn a_huge_mapping_waits_for_its_data() {
 #[test]
 fn data_outside_the_window_of_the_connection_is_not_kept() {
     attack(|pair, peer, connection| {
-        for offset in [100 << 20, 1 << 40, u64::MAX - 500, 1 << 63, (1 << 32) + 5] {
+        for offset in [100 << 20, 1 << 40, u64::MAX - 5_000, 1 << 63, (1 << 32) + 5] {
             peer.data(pair, offset, &[b'x'; 1_000]);
         }
         let stream = read(pair, connection);

@@ -223,7 +223,8 @@ fn describe(text: &mut String, host: usize, option: &MptcpOption, origins: &Orig
         MptcpOption::RemoveAddr(ids) => write!(text, "REMOVE_ADDR {ids:?}"),
         MptcpOption::Prio { backup } => write!(text, "MP_PRIO backup {backup}"),
         MptcpOption::Fail { dsn } => {
-            let dsn = origins.dsn(|h| h != host, Number::Wide(*dsn));
+            // Of the peer's data; its own in an answer.
+            let dsn = origins.dsn(|_| true, Number::Wide(*dsn));
             write!(text, "MP_FAIL {dsn}")
         }
         MptcpOption::FastClose { .. } => write!(text, "MP_FASTCLOSE"),

@@ -169,6 +169,8 @@ impl Network {
     /// A packet of unknown origin arrives at a host now.
     pub fn inject(&mut self, host: usize, packet: &[u8]) {
         let now = self.now;
+        // Whoever injects may do so as often as it likes.
+        self.at_once = 0;
         self.hosts[host].stack.receive(now, packet);
         self.settle(host);
     }

@@ -135,3 +135,92 @@ fn a_wrong_checksum_while_a_join_is_under_way() {
         true,
     );
 }
+
+#[test]
+fn a_fallback_after_both_sides_finished() {
+    run(
+        &Case {
+            seed: 9353353605513629048,
+            checksum: [false, true],
+            operations: vec![
+                Write { side: 0, size: 575 },
+                Faults {
+                    path: 0,
+                    loss: 4,
+                    duplicate: 0,
+                    reorder: 0,
+                    corrupt: 19,
+                    garble: 0,
+                },
+                Write {
+                    side: 0,
+                    size: 2_266,
+                },
+                Wait { ms: 3 },
+                Write {
+                    side: 0,
+                    size: 7_101,
+                },
+            ],
+            ..simplest()
+        },
+        true,
+    );
+}
+
+#[test]
+fn an_address_is_announced_after_the_end() {
+    run(
+        &Case {
+            checksum: [false, true],
+            buffers: [4 << 20, 37_250],
+            delays: [49, 1],
+            rate: 1,
+            operations: vec![
+                Write {
+                    side: 0,
+                    size: 9_273,
+                },
+                Write {
+                    side: 0,
+                    size: 28_145,
+                },
+                Wait { ms: 361 },
+                Close {
+                    side: 0,
+                    nth: 0,
+                    reset: false,
+                },
+                Announce { side: 0, which: 0 },
+                Open {
+                    side: 0,
+                    path: 0,
+                    server: 0,
+                    backup: false,
+                },
+            ],
+            ..simplest()
+        },
+        true,
+    );
+}
+
+#[test]
+fn a_wrong_checksum_in_the_data_before_the_end() {
+    run(
+        &Case {
+            seed: 1301604997895653760,
+            checksum: [false, true],
+            delays: [56, 1],
+            operations: vec![
+                Write { side: 0, size: 1 },
+                Wait { ms: 74 },
+                Faults { path: 0, loss: 0, duplicate: 10, reorder: 0, corrupt: 14, garble: 0 },
+                Write { side: 0, size: 15_620 },
+                Wait { ms: 38 },
+            ],
+            ..simplest()
+        },
+        true,
+    );
+}

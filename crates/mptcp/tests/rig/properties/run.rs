@@ -10,12 +10,12 @@ use super::order::Order;
 use crate::network::lane::Lane;
 use crate::pair::{CLIENT, PORT, Pair, Quality, SERVER, SERVER_ADDRESSES, config};
 
-/// After everything works again all is over by then: the largest retransmission timeout
-/// (120 s), the wait for a new subflow (60 s) and the keep-alive's probes, with much room.
-const REST: Duration = Duration::from_secs(1_200);
+/// After everything works again all is over by then: 15 window probes of two minutes at most to an
+/// address that is gone (half an hour) are the longest, with room.
+const REST: Duration = Duration::from_secs(2_500);
 /// What is left then at most: 15 retransmissions of a FIN to an address that is gone (924 s), with
 /// room.
-const AFTERMATH: Duration = Duration::from_secs(1_300);
+const AFTERMATH: Duration = Duration::from_secs(1_600);
 
 /// A case under way.
 struct Run<'a> {
