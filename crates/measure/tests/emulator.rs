@@ -5,7 +5,7 @@
 //! a process with one thread may enter a user namespace. So it has its own `main`.
 
 use model::manifest::{Status, Timing};
-use model::{Manifest, PathIndex, Scenario, Seed, World};
+use model::{Family, Manifest, PathIndex, Scenario, Seed, World};
 use nix::unistd::Uid;
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -37,7 +37,14 @@ macro_rules! check {
 }
 
 type Outcome = Result<(), Box<dyn Error>>;
-type Test = (&'static str, fn(DeviceKind) -> Outcome);
+type Test = (&'static str, fn(On) -> Outcome);
+
+/// What a test stands on.
+#[derive(Clone, Copy)]
+struct On {
+    kind: DeviceKind,
+    family: Family,
+}
 
 const TESTS: &[Test] = &[
     (
@@ -70,10 +77,10 @@ fn main() -> ExitCode {
         }
         return ExitCode::SUCCESS;
     }
-    if let [flag, name, kind] = &arguments[..]
+    if let [flag, name, kind, family] = &arguments[..]
         && flag == "--inside"
     {
-        return inside(name, kind);
+        return inside(name, kind, family);
     }
     let filter = arguments.iter().find(|a| !a.starts_with('-'));
     let users: &[&str] = match Uid::effective().is_root() {
@@ -83,12 +90,17 @@ fn main() -> ExitCode {
     let mut failed = 0;
     for (name, _) in TESTS {
         for kind in DeviceKind::ALL {
-            for user in users {
-                let title = format!("{name} ({kind}, {user})");
+            for (user, family) in users.iter().flat_map(|u| Family::ALL.map(|f| (u, f))) {
+                // As root nothing is different but the namespaces.
+                if user == &"root" && family == Family::Ipv6 {
+                    continue;
+                }
+                let title = format!("{name} ({kind}, {user}, {family:?})");
                 if filter.is_some_and(|f| !title.contains(f.as_str())) {
                     continue;
                 }
-                let outcome = outside(name, kind, user == &"user" && users.len() > 1);
+                let on = On { kind, family };
+                let outcome = outside(name, on, user == &"user" && users.len() > 1);
                 println!("test {title} ... {}", outcome.as_deref().unwrap_or("ok"));
                 // What a machine can't do is skipped by name; in CI it is a failure.
                 let skipped = outcome.as_ref().is_some_and(|o| o.starts_with("skipped"));
@@ -151,12 +163,12 @@ fn doctor_without_namespaces() -> Outcome {
 }
 
 /// Runs a test in a process of its own; the result is what went wrong.
-fn outside(name: &str, kind: DeviceKind, drop_root: bool) -> Option<String> {
+fn outside(name: &str, on: On, drop_root: bool) -> Option<String> {
     let program = match std::env::current_exe() {
         Ok(program) => program,
         Err(error) => return Some(error.to_string()),
     };
-    let mut command = match (drop_root, kind) {
+    let mut command = match (drop_root, on.kind) {
         (false, _) => Command::new(program),
         (true, DeviceKind::PacketSocket) => {
             let mut command = Command::new("setpriv");
@@ -174,7 +186,9 @@ fn outside(name: &str, kind: DeviceKind, drop_root: bool) -> Option<String> {
             command
         }
     };
-    let output = match command.args(["--inside", name, kind.name()]).output() {
+    let family = format!("{:?}", on.family);
+    let arguments = ["--inside", name, on.kind.name(), &family];
+    let output = match command.args(arguments).output() {
         Ok(output) => output,
         Err(error) => return Some(format!("FAILED: cannot start: {error}")),
     };
@@ -186,10 +200,11 @@ fn outside(name: &str, kind: DeviceKind, drop_root: bool) -> Option<String> {
     }
 }
 
-fn inside(name: &str, kind: &str) -> ExitCode {
+fn inside(name: &str, kind: &str, family: &str) -> ExitCode {
     let test = TESTS.iter().find(|(n, _)| *n == name).map(|(_, test)| test);
     let kind = DeviceKind::ALL.into_iter().find(|k| k.name() == kind);
-    let (Some(test), Some(kind)) = (test, kind) else {
+    let family = Family::ALL.into_iter().find(|f| format!("{f:?}") == family);
+    let (Some(test), Some(kind), Some(family)) = (test, kind, family) else {
         return ExitCode::from(2);
     };
     if let Err(error) = enter_user_namespace() {
@@ -198,7 +213,7 @@ fn inside(name: &str, kind: &str) -> ExitCode {
     }
     if let Err(error) = Ground::make(
         &[("probe".into(), model::PathKind::Wifi)],
-        model::Family::Ipv4,
+        family,
         Some(kind),
     ) {
         eprintln!("{error}");
@@ -208,7 +223,7 @@ fn inside(name: &str, kind: &str) -> ExitCode {
         eprintln!("{error}");
         return ExitCode::FAILURE;
     }
-    match test(kind) {
+    match test(On { kind, family }) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("{error}");
@@ -231,7 +246,7 @@ fn probe_is_gone() -> Outcome {
 }
 
 /// A scenario with two paths, 20 ms and 50 ms away, and one failure of `wifi` or none.
-fn scenario(failure: Option<&str>) -> Scenario {
+fn scenario(family: Family, failure: Option<&str>) -> Scenario {
     let link = |delay: &str| serde_json::json!({"delay": delay, "rate": "50 Mbit/s"});
     let path = |name: &str, kind: &str, delay: &str| serde_json::json!({"name": name, "kind": kind, "up": link(delay), "down": link(delay)});
     let failures: Vec<serde_json::Value> = failure
@@ -243,7 +258,7 @@ fn scenario(failure: Option<&str>) -> Scenario {
         })
         .collect();
     let scenario = serde_json::json!({
-        "name": "test", "summary": "A test.", "duration": "10 s",
+        "name": "test", "family": family, "summary": "A test.", "duration": "10 s",
         "transports": ["tcp"], "policies": ["single"],
         "traffic": {"ping": {}},
         "path": [path("wifi", "wifi", "20 ms"), path("cellular", "cellular", "50 ms")],
@@ -315,8 +330,8 @@ fn udp(host: &NetNs, address: SocketAddr) -> io::Result<UdpSocket> {
     Ok(socket)
 }
 
-fn a_datagram_takes_the_configured_delay(kind: DeviceKind) -> Outcome {
-    let (running, _) = start(&scenario(None), kind, None)?;
+fn a_datagram_takes_the_configured_delay(on: On) -> Outcome {
+    let (running, _) = start(&scenario(on.family, None), on.kind, None)?;
     let server = server_udp(&running.ground)?;
     for (path, configured) in [(0, 20), (1, 50)] {
         let client = client_udp(&running.ground, path)?;
@@ -366,14 +381,18 @@ fn connect(ground: &Ground, path: usize) -> Result<(TcpStream, TcpStream), Box<d
 fn connect_from(local: SocketAddr, server: SocketAddr) -> io::Result<TcpStream> {
     use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrStorage, bind, socket};
     let flags = SockFlag::SOCK_CLOEXEC;
-    let socket = socket(AddressFamily::Inet, SockType::Stream, flags, None)?;
+    let family = match local {
+        SocketAddr::V4(_) => AddressFamily::Inet,
+        SocketAddr::V6(_) => AddressFamily::Inet6,
+    };
+    let socket = socket(family, SockType::Stream, flags, None)?;
     bind(socket.as_raw_fd(), &SockaddrStorage::from(local))?;
     nix::sys::socket::connect(socket.as_raw_fd(), &SockaddrStorage::from(server))?;
     Ok(TcpStream::from(socket))
 }
 
-fn tcp_works_on_each_path(kind: DeviceKind) -> Outcome {
-    let (running, _) = start(&scenario(None), kind, None)?;
+fn tcp_works_on_each_path(on: On) -> Outcome {
+    let (running, _) = start(&scenario(on.family, None), on.kind, None)?;
     let data: Arc<Vec<u8>> = Arc::new((0..400_000u32).map(|i| (i % 251) as u8).collect());
     for path in 0..2 {
         let (client, server) = connect(&running.ground, path)?;
@@ -394,11 +413,11 @@ fn tcp_works_on_each_path(kind: DeviceKind) -> Outcome {
 
 /// No packet exceeds the MTU, and every checksum is real, even when the application asks for
 /// segmentation offload.
-fn packets_are_real(kind: DeviceKind) -> Outcome {
+fn packets_are_real(on: On) -> Outcome {
     let mut ground = Ground::make(
         &[("wifi".into(), model::PathKind::Wifi)],
-        model::Family::Ipv4,
-        Some(kind),
+        on.family,
+        Some(on.kind),
     )?;
     let address = SocketAddr::new(ground.local_paths[0].address, 0);
     let client = udp(&ground.client, address)?;
@@ -420,20 +439,29 @@ fn packets_are_real(kind: DeviceKind) -> Outcome {
             continue;
         };
         let packet = &buffer[..length];
-        check!(packet[0] == 0x45, "{packet:x?}");
-        check!(checksum(&packet[..20], 0) == 0, "IP header of {packet:x?}");
-        let pseudo = u32::from(packet[9]) + (length - 20) as u32;
-        let sum = packet[12..20]
+        // RFC 791, section 3.1, and RFC 8200, section 3.
+        let (header, protocol, addresses) = match on.family {
+            Family::Ipv4 => (20, packet[9], &packet[12..20]),
+            Family::Ipv6 => (40, packet[6], &packet[8..40]),
+        };
+        if on.family == Family::Ipv4 {
+            check!(packet[0] == 0x45, "{packet:x?}");
+            check!(checksum(&packet[..20], 0) == 0, "IP header of {packet:x?}");
+        } else {
+            check!(packet[0] >> 4 == 6, "{packet:x?}");
+        }
+        let pseudo = u32::from(protocol) + (length - header) as u32;
+        let sum = addresses
             .chunks(2)
             .map(|w| u32::from(w[0]) << 8 | u32::from(w[1]));
         let pseudo = pseudo + sum.sum::<u32>();
         check!(
-            checksum(&packet[20..], pseudo) == 0,
+            checksum(&packet[header..], pseudo) == 0,
             "payload of {packet:x?}"
         );
-        sizes.push((packet[9], length));
+        sizes.push((protocol, length - header));
     }
-    let datagrams = sizes.iter().filter(|s| **s == (17, 1_028)).count();
+    let datagrams = sizes.iter().filter(|s| **s == (17, 1_008)).count();
     check!(datagrams == 10, "{sizes:?}");
     check!(
         sizes.iter().any(|(protocol, _)| *protocol == 6),
@@ -456,12 +484,12 @@ fn checksum(data: &[u8], initial: u32) -> u16 {
 
 /// Carries a failure out and calls `failed` and `repaired` when the host is told of it.
 fn fail(
-    kind: DeviceKind,
+    on: On,
     failure: &str,
     failed: impl FnOnce(&Ground, &mut Routing) -> Outcome,
     repaired: impl FnOnce(&Ground, &mut Routing) -> Outcome,
 ) -> Outcome {
-    let (running, driver) = start(&scenario(Some(failure)), kind, None)?;
+    let (running, driver) = start(&scenario(on.family, Some(failure)), on.kind, None)?;
     let mut routing = running.ground.client.run(Routing::open)??;
     let (sender, mut receiver) = path_changes()?;
     let driver = thread::spawn({
@@ -496,7 +524,7 @@ fn fail(
     Ok(())
 }
 
-fn carrier_loss_is_seen(kind: DeviceKind) -> Outcome {
+fn carrier_loss_is_seen(on: On) -> Outcome {
     let failed = |_: &Ground, routing: &mut Routing| {
         let link = routing.link("wifi")?;
         check!(link.up && !link.carrier, "{link:?}");
@@ -504,10 +532,10 @@ fn carrier_loss_is_seen(kind: DeviceKind) -> Outcome {
         check!(other.carrier, "{other:?}");
         Ok(())
     };
-    fail(kind, "carrier-loss", failed, |_, _| Ok(()))
+    fail(on, "carrier-loss", failed, |_, _| Ok(()))
 }
 
-fn an_interface_goes_down_and_comes_back(kind: DeviceKind) -> Outcome {
+fn an_interface_goes_down_and_comes_back(on: On) -> Outcome {
     let failed = |ground: &Ground, routing: &mut Routing| {
         let link = routing.link("wifi")?;
         check!(!link.up, "{link:?}");
@@ -520,25 +548,25 @@ fn an_interface_goes_down_and_comes_back(kind: DeviceKind) -> Outcome {
         connect(ground, 1)?;
         Ok(())
     };
-    fail(kind, "interface-down", failed, |_, _| Ok(()))
+    fail(on, "interface-down", failed, |_, _| Ok(()))
 }
 
-fn an_address_is_withdrawn_and_comes_back(kind: DeviceKind) -> Outcome {
+fn an_address_is_withdrawn_and_comes_back(on: On) -> Outcome {
     let failed = |ground: &Ground, _: &mut Routing| {
         let bound = client_udp(ground, 0).map(|_| ()).map_err(|e| e.kind());
         check!(bound == Err(ErrorKind::AddrNotAvailable), "{bound:?}");
         Ok(())
     };
-    fail(kind, "address-withdrawn", failed, |_, _| Ok(()))
+    fail(on, "address-withdrawn", failed, |_, _| Ok(()))
 }
 
-fn every_packet_is_recorded(kind: DeviceKind) -> Outcome {
+fn every_packet_is_recorded(on: On) -> Outcome {
     let folder = std::env::temp_dir().join(format!("walkabout-test-{}", std::process::id()));
-    let scenario = scenario(None);
+    let scenario = scenario(on.family, None);
     let manifest = manifest(&scenario);
     let names: Vec<_> = scenario.paths.iter().map(|p| p.name.clone()).collect();
     let recorder = Recorder::create(&folder, &manifest, &names)?;
-    let (running, _) = start(&scenario, kind, Some(recorder.log()))?;
+    let (running, _) = start(&scenario, on.kind, Some(recorder.log()))?;
     let (client, server) = (
         client_udp(&running.ground, 1)?,
         server_udp(&running.ground)?,
@@ -561,9 +589,13 @@ fn every_packet_is_recorded(kind: DeviceKind) -> Outcome {
         let rows = rows.filter(|(p, d, _)| p == path && d == direction);
         rows.map(|(_, _, delay)| *delay).collect()
     };
-    // 50 Mbit/s take 5.28 us for 33 bytes; the links' own times have no scheduler in them.
-    let cellular = Duration::from_millis(50).as_nanos() as u64 + 5_280;
-    let wifi = Duration::from_millis(20).as_nanos() as u64 + 5_280;
+    // 50 Mbit/s take 160 ns for a byte; the links' own times have no scheduler in them.
+    let bytes = match on.family {
+        Family::Ipv4 => 33,
+        Family::Ipv6 => 53,
+    };
+    let cellular = Duration::from_millis(50).as_nanos() as u64 + 160 * bytes;
+    let wifi = Duration::from_millis(20).as_nanos() as u64 + 160 * bytes;
     check!(
         of("cellular", "up") == vec![Some(cellular); 5],
         "{packets:?}"

@@ -107,7 +107,8 @@ impl Attachment {
             ignore(libc::EEXIST, client.add_route(&route))?;
         }
         let rule = client.add_rule(self.address, self.table(), self.priority());
-        ignore(libc::EEXIST, rule)
+        ignore(libc::EEXIST, rule)?;
+        client.wait_for_address(self.address)
     }
 
     /// Takes the interface down; its address and its rule stay, and the kernel drops its routes.

@@ -156,7 +156,8 @@ impl Ground {
                 source: Some(server_address),
                 table: MAIN_TABLE,
                 metric: 100,
-            })
+            })?;
+            routing.wait_for_address(server_address)
         })??;
         Ok(Ground {
             client,

@@ -19,6 +19,7 @@ use std::fmt;
 use std::io;
 use std::net::IpAddr;
 use std::os::fd::{AsRawFd, BorrowedFd};
+use std::time::{Duration, Instant};
 
 /// The main routing table, `RT_TABLE_MAIN`.
 pub const MAIN_TABLE: u32 = RouteHeader::RT_TABLE_MAIN as u32;
@@ -280,6 +281,37 @@ impl Routing {
             format!("give interface {index} the address {address}/{length}")
         })?;
         Ok(())
+    }
+
+    /// Waits until packets for an address of an interface that is up reach the host: the kernel
+    /// gives an IPv6 address its route in its own time, some milliseconds later.
+    pub fn wait_for_address(&mut self, address: IpAddr) -> Result<(), RouteError> {
+        /// Longer than any kernel takes.
+        const PATIENCE: Duration = Duration::from_secs(2);
+        if address.is_ipv4() {
+            return Ok(());
+        }
+        let task = || format!("make {address} reachable");
+        let begin = Instant::now();
+        while begin.elapsed() < PATIENCE {
+            let mut message = RouteMessage::default();
+            message.header.address_family = number(Family::of(address));
+            message.header.destination_prefix_length = 128;
+            message.attributes = vec![RouteAttribute::Destination(address.into())];
+            let found = self.send(RouteNetlinkMessage::GetRoute(message), 0, task);
+            let is_local = |answer: &RouteNetlinkMessage| match answer {
+                RouteNetlinkMessage::NewRoute(route) => route.header.kind == RouteType::Local,
+                _ => false,
+            };
+            if found.is_ok_and(|answers| answers.iter().any(is_local)) {
+                return Ok(());
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Err(RouteError {
+            task: task(),
+            source: io::ErrorKind::TimedOut.into(),
+        })
     }
 
     /// The index of the interface that has `address`.

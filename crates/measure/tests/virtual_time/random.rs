@@ -165,36 +165,39 @@ pub fn scenario() -> impl Strategy<Value = Case> {
             9..12_u32,
             stack(),
             select(policies.clone()),
+            select(&["ipv4", "ipv6"][..]),
             any::<u64>(),
         )
-            .prop_map(|(paths, failures, traffic, seconds, stack, policy, seed)| {
-                let (transport, congestion, scheduler) = stack;
-                let scheduler =
-                    scheduler.map_or_else(String::new, |name| format!("scheduler = \"{name}\"\n"));
-                let mut text = format!(
-                    "name = \"random\"\nsummary = \"random\"\nduration = \"{seconds} s\"\n\
+            .prop_map(
+                |(paths, failures, traffic, seconds, stack, policy, family, seed)| {
+                    let (transport, congestion, scheduler) = stack;
+                    let scheduler = scheduler
+                        .map_or_else(String::new, |name| format!("scheduler = \"{name}\"\n"));
+                    let mut text = format!(
+                        "name = \"random\"\nsummary = \"random\"\nduration = \"{seconds} s\"\n\
                          transports = [\"{transport}\"]\npolicies = [\"{policy}\"]\n\
-                         congestion = \"{congestion}\"\n{scheduler}{traffic}"
-                );
-                for (name, path) in NAMES.iter().zip(paths) {
-                    let _ = write!(
-                        text,
-                        "[[path]]\nname = \"{name}\"\nkind = \"{name}\"\n{path}"
+                         congestion = \"{congestion}\"\nfamily = \"{family}\"\n{scheduler}{traffic}"
                     );
-                }
-                // One that hosts see must be repaired before the next: at most one a path.
-                let mut seen = [false; NAMES.len()];
-                for (path, visible, failure) in failures {
-                    if !visible || !std::mem::replace(&mut seen[path], true) {
-                        text.push_str(&failure);
+                    for (name, path) in NAMES.iter().zip(paths) {
+                        let _ = write!(
+                            text,
+                            "[[path]]\nname = \"{name}\"\nkind = \"{name}\"\n{path}"
+                        );
                     }
-                }
-                Case {
-                    text,
-                    transport,
-                    policy,
-                    seed,
-                }
-            })
+                    // One that hosts see must be repaired before the next: at most one a path.
+                    let mut seen = [false; NAMES.len()];
+                    for (path, visible, failure) in failures {
+                        if !visible || !std::mem::replace(&mut seen[path], true) {
+                            text.push_str(&failure);
+                        }
+                    }
+                    Case {
+                        text,
+                        transport,
+                        policy,
+                        seed,
+                    }
+                },
+            )
     })
 }

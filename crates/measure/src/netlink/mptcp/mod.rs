@@ -165,6 +165,13 @@ impl Control {
         self.run(writer.nested(ATTR_ADDR, |w| w.attribute(ADDR_ID, &[id])))
     }
 
+    /// Changes an endpoint's flags: the peers of its subflows are told when it becomes backup or
+    /// regular (MP_PRIO).
+    pub fn change_endpoint(&mut self, address: &LocalAddress) -> io::Result<()> {
+        let writer = self.command(CMD_SET_FLAGS);
+        self.run(address.write(ATTR_ADDR, writer))
+    }
+
     /// Takes every endpoint away.
     pub fn flush_endpoints(&mut self) -> io::Result<()> {
         let writer = self.command(CMD_FLUSH_ADDRS);

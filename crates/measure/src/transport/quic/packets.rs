@@ -8,18 +8,16 @@ use super::udp;
 use crate::transport::{Endpoint, PacketEndpoint, PacketSetup};
 use model::manifest::Stack;
 use model::record::{Event, Sample};
-use model::{PathIndex, Time};
+use model::{Family, PathIndex, Time};
 use noq_proto::EcnCodepoint;
 use policy::{Action, ConnectionView};
 use std::collections::VecDeque;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 use std::time::Instant;
 
-/// RFC 791, section 3.1: an IPv4 header without options.
-const IP_HEADER: usize = 20;
 /// RFC 768.
-const HEADERS: usize = IP_HEADER + 8;
+const UDP_HEADER: usize = 8;
 /// Room for one packet: noq's datagrams stay below the usual MTU.
 const ROOM: usize = 2_048;
 /// IANA protocol number of UDP.
@@ -113,12 +111,9 @@ impl Packets {
                 true => (client, self.server),
                 false => (self.server, client),
             };
-            let payload = transmit.payload;
-            let (head, rest) = packet.split_at_mut(HEADERS);
-            let headers = headers(source, destination, transmit.ecn, payload.len());
-            head.copy_from_slice(&headers);
-            rest[..payload.len()].copy_from_slice(payload);
-            return Some((HEADERS + payload.len(), PathIndex(path)));
+            let (ecn, payload) = (transmit.ecn, transmit.payload);
+            let length = write(source, destination, ecn, payload, packet);
+            return Some((length, PathIndex(path)));
         }
     }
 }
@@ -146,10 +141,11 @@ fn config(setup: &PacketSetup<'_>, multipath: bool) -> Result<CoreConfig, QuicEr
 
 impl PacketEndpoint for Packets {
     fn receive(&mut self, now: Time, path: PathIndex, packet: &[u8]) {
-        let Some(payload) = packet.get(HEADERS..) else {
+        let Some((class, payload)) = read(packet) else {
             return;
         };
-        let ecn = EcnCodepoint::from_bits(packet[1] & 0b11);
+        // The low bits hold ECN (RFC 3168, section 5).
+        let ecn = EcnCodepoint::from_bits(class & 0b11);
         let (client, _) = self.paths[path.0];
         let (local, remote) = match self.core.is_client() {
             true => (client.ip(), self.server),
@@ -234,45 +230,127 @@ impl Endpoint for Packets {
     }
 }
 
-/// The IPv4 and UDP headers of a datagram with `payload` bytes. The UDP checksum is left out, as
-/// RFC 768 allows.
-fn headers(
-    source: SocketAddr,
-    destination: SocketAddr,
-    ecn: Option<EcnCodepoint>,
-    payload: usize,
-) -> [u8; HEADERS] {
-    let mut headers = [0; HEADERS];
-    headers[0] = 0x45;
-    headers[1] = ecn.map_or(0, |ecn| ecn as u8);
-    headers[2..4].copy_from_slice(&((HEADERS + payload) as u16).to_be_bytes());
-    headers[6] = 0x40; // don't fragment
-    headers[8] = TTL;
-    headers[9] = UDP;
-    headers[12..16].copy_from_slice(&octets(source.ip()));
-    headers[16..20].copy_from_slice(&octets(destination.ip()));
-    let checksum = checksum(&headers[..IP_HEADER]).to_be_bytes();
-    headers[10..12].copy_from_slice(&checksum);
-    headers[20..22].copy_from_slice(&source.port().to_be_bytes());
-    headers[22..24].copy_from_slice(&destination.port().to_be_bytes());
-    let length = (HEADERS - IP_HEADER + payload) as u16;
-    headers[24..26].copy_from_slice(&length.to_be_bytes());
-    headers
-}
-
-fn octets(address: IpAddr) -> [u8; 4] {
-    match address {
-        IpAddr::V4(address) => address.octets(),
-        IpAddr::V6(_) => Ipv4Addr::UNSPECIFIED.octets(),
+/// The length of an IP header without options or extensions (RFC 791, section 3.1, and RFC 8200,
+/// section 3).
+fn ip_header(family: Family) -> usize {
+    match family {
+        Family::Ipv4 => 20,
+        Family::Ipv6 => 40,
     }
 }
 
-/// The internet checksum (RFC 1071).
-fn checksum(header: &[u8]) -> u16 {
-    let words = header.chunks_exact(2);
-    let sum: u32 = words
-        .map(|w| u32::from(u16::from_be_bytes([w[0], w[1]])))
-        .sum();
+/// The traffic class and the payload of a datagram's packet.
+fn read(packet: &[u8]) -> Option<(u8, &[u8])> {
+    let (family, class) = match packet.get(..2)? {
+        [0x45, class] => (Family::Ipv4, *class),
+        [first, second] => (Family::Ipv6, first << 4 | second >> 4),
+        _ => return None,
+    };
+    Some((class, packet.get(ip_header(family) + UDP_HEADER..)?))
+}
+
+/// Writes a datagram's packet; returns its length. IPv4 goes without the UDP checksum, as RFC
+/// 768 allows; RFC 8200, section 8.1, demands it.
+fn write(
+    source: SocketAddr,
+    destination: SocketAddr,
+    ecn: Option<EcnCodepoint>,
+    payload: &[u8],
+    packet: &mut [u8],
+) -> usize {
+    let family = Family::of(source.ip());
+    let class = ecn.map_or(0, |ecn| ecn as u8);
+    let udp_length = UDP_HEADER + payload.len();
+    let length = ip_header(family) + udp_length;
+    let (ip, udp) = packet[..length].split_at_mut(ip_header(family));
+    let udp_length = (udp_length as u16).to_be_bytes();
+    udp[0..2].copy_from_slice(&source.port().to_be_bytes());
+    udp[2..4].copy_from_slice(&destination.port().to_be_bytes());
+    udp[4..6].copy_from_slice(&udp_length);
+    udp[6..8].fill(0);
+    udp[UDP_HEADER..].copy_from_slice(payload);
+    ip.fill(0);
+    match (source.ip(), destination.ip()) {
+        (IpAddr::V4(source), IpAddr::V4(destination)) => {
+            ip[0] = 0x45;
+            ip[1] = class;
+            ip[2..4].copy_from_slice(&(length as u16).to_be_bytes());
+            ip[6] = 0x40; // don't fragment
+            ip[8] = TTL;
+            ip[9] = UDP;
+            ip[12..16].copy_from_slice(&source.octets());
+            ip[16..20].copy_from_slice(&destination.octets());
+            let checksum = !fold(sum(ip));
+            ip[10..12].copy_from_slice(&checksum.to_be_bytes());
+        }
+        (source, destination) => {
+            ip[0] = 0x60 | class >> 4;
+            ip[1] = class << 4;
+            ip[4..6].copy_from_slice(&udp_length);
+            ip[6] = UDP;
+            ip[7] = TTL;
+            ip[8..24].copy_from_slice(&octets(source));
+            ip[24..40].copy_from_slice(&octets(destination));
+            let pseudo = sum(&ip[8..]) + sum(&udp_length) + u32::from(UDP);
+            // RFC 768: a checksum of zero is sent as its other form.
+            let checksum = match !fold(pseudo + sum(udp)) {
+                0 => u16::MAX,
+                checksum => checksum,
+            };
+            udp[6..8].copy_from_slice(&checksum.to_be_bytes());
+        }
+    }
+    length
+}
+
+fn octets(address: IpAddr) -> [u8; 16] {
+    match address {
+        IpAddr::V4(address) => address.to_ipv6_mapped().octets(),
+        IpAddr::V6(address) => address.octets(),
+    }
+}
+
+/// The sum of an internet checksum (RFC 1071).
+fn sum(bytes: &[u8]) -> u32 {
+    let (words, last) = bytes.as_chunks::<2>();
+    let last = last.first().map_or(0, |byte| u32::from(*byte) << 8);
+    let words = words
+        .iter()
+        .map(|word| u32::from(u16::from_be_bytes(*word)));
+    words.sum::<u32>() + last
+}
+
+fn fold(sum: u32) -> u16 {
     let folded = (sum & 0xffff) + (sum >> 16);
-    !((folded & 0xffff) + (folded >> 16)) as u16
+    ((folded & 0xffff) + (folded >> 16)) as u16
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_datagram_reads_back_and_its_checksum_is_right() {
+        for (source, destination) in [
+            ("10.77.1.2:49152", "10.77.0.1:443"),
+            ("[fd77:0:0:1::2]:49152", "[fd77::1]:443"),
+        ] {
+            let [source, destination] = [source, destination].map(|a| a.parse().unwrap());
+            let mut packet = [0xff; ROOM];
+            for payload in [&b"odd"[..], b"even"] {
+                let ecn = Some(EcnCodepoint::Ect0);
+                let length = write(source, destination, ecn, payload, &mut packet);
+                let packet = &packet[..length];
+                assert_eq!(read(packet), Some((EcnCodepoint::Ect0 as u8, payload)));
+                let checked = match source {
+                    SocketAddr::V4(_) => sum(&packet[..20]),
+                    SocketAddr::V6(_) => {
+                        let udp = &packet[40..];
+                        sum(&packet[8..40]) + udp.len() as u32 + u32::from(UDP) + sum(udp)
+                    }
+                };
+                assert_eq!(fold(checked), 0xffff);
+            }
+        }
+    }
 }
