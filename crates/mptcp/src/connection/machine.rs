@@ -160,11 +160,8 @@ impl Connection {
             id,
         };
         let result = path.tcp.receive(ctx.now, segment, congestion);
-        if path.state.stale_count > 0 || path.state.stale {
-            // Whatever arrives says that the subflow lives (Linux's mptcp_subflow_active).
-            path.state.stale_count = 0;
-            path.state.stale = false;
-        }
+        // Whatever arrives says that the subflow lives (Linux's mptcp_subflow_active).
+        path.state.stale = false;
         if !result.acceptable {
             let challenges = path.tcp.info(ctx.now).challenges;
             ctx.counters.challenges += challenges - path.state.challenges;

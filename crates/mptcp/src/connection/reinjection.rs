@@ -111,6 +111,7 @@ impl Connection {
             wanted(Occasion::SubflowFailed),
         );
         let mut index = self.sending.sent.index_of(from);
+        let mut declined = None;
         while let Some(piece) = self.sending.sent.get(index) {
             let offset = piece.offset;
             let occasion = match piece.carriers {
@@ -121,12 +122,15 @@ impl Connection {
             if let Some(occasion) = occasion
                 && !self.offer(ctx, occasion, index, 1)
             {
-                self.sending.rescue_from = Some(offset);
-                return;
+                declined.get_or_insert(offset);
+                // What nobody carries is not held up by what a failed subflow may yet deliver.
+                if occasion == Occasion::SubflowClosed || self.sending.sent.orphans() == 0 {
+                    break;
+                }
             }
             index += 1;
         }
-        self.sending.rescue_from = None;
+        self.sending.rescue_from = declined;
     }
 
     /// No new data is sent now while a subflow has room: offers the pieces that not all carry, in
@@ -230,11 +234,13 @@ impl Connection {
                 continue;
             }
             let state = &mut path.state;
-            if state.stale_count == 0 || state.stale_mark != info.received_segments {
+            if state.stale_count == 0 {
                 state.stale_mark = info.received_segments;
                 state.stale_count = 1;
-            } else {
+            } else if state.stale_mark == info.received_segments {
                 state.stale_count = state.stale_count.saturating_add(1);
+            } else {
+                state.stale_count = 0;
             }
             self.sending.views.mark(path.state.id);
         }
