@@ -215,8 +215,18 @@ fn a_wrong_checksum_in_the_data_before_the_end() {
             operations: vec![
                 Write { side: 0, size: 1 },
                 Wait { ms: 74 },
-                Faults { path: 0, loss: 0, duplicate: 10, reorder: 0, corrupt: 14, garble: 0 },
-                Write { side: 0, size: 15_620 },
+                Faults {
+                    path: 0,
+                    loss: 0,
+                    duplicate: 10,
+                    reorder: 0,
+                    corrupt: 14,
+                    garble: 0,
+                },
+                Write {
+                    side: 0,
+                    size: 15_620,
+                },
                 Wait { ms: 38 },
             ],
             ..simplest()
