@@ -6,7 +6,7 @@ use super::path::{Origin, Path, PathState, Phase};
 use super::shared::{Key, Protocol, Role, Shared};
 use super::{Event, FallbackReason};
 use crate::stack::ConnectionId;
-use crate::subflow::{State, Subflow, Tuple};
+use crate::subflow::{Received, State, Subflow, Tuple};
 use crate::wire::mptcp::{Capable, MptcpOption};
 use crate::wire::{Segment, Seq};
 use policy::SubflowId;
@@ -197,9 +197,15 @@ impl Connection {
         self.emit(ctx, Event::SubflowEstablished(id));
     }
 
-    /// Looks at a segment that comes right behind the peer's SYN on the first subflow: the third
-    /// ACK or the first data for a server, what follows the SYN/ACK for a client.
-    pub(super) fn confirm(&mut self, ctx: &mut Context<'_>, id: SubflowId, segment: &Segment<'_>) {
+    /// Looks at a segment that comes right behind the peer's SYN on the first subflow, or brings
+    /// the first data: the third ACK for a server, what follows the SYN/ACK for a client.
+    pub(super) fn confirm(
+        &mut self,
+        ctx: &mut Context<'_>,
+        id: SubflowId,
+        segment: &Segment<'_>,
+        result: &Received,
+    ) {
         let Some(path) = self.path(id) else {
             return;
         };
@@ -207,7 +213,8 @@ impl Connection {
         let right_behind = path
             .state
             .peer_initial
-            .is_some_and(|initial| segment.seq == initial + 1);
+            .is_some_and(|initial| segment.seq == initial + 1)
+            || result.in_order.is_some_and(|new| new.offset == 0);
         let open = !matches!(path.tcp.state(), State::SynSent | State::SynReceived);
         if path.state.origin != Origin::First || !right_behind || !open {
             return;

@@ -23,7 +23,7 @@ impl Connection {
         if self.shared.is_plain() || segment.flags.syn {
             return;
         }
-        self.confirm(ctx, id, segment);
+        self.confirm(ctx, id, segment, result);
         self.check_bare(ctx, id, segment, result);
         for option in &segment.options.mptcp {
             // Each may be the last that is heeded.
@@ -97,10 +97,12 @@ impl Connection {
             return;
         }
         if data_fin && wire.length == 1 {
-            if !self.receiving.learn_fin(&wire) {
+            if self.receiving.is_finished() {
+                // The Data ACK of it was lost.
+                self.send_acks(SubflowSet::only(id));
+            } else if !self.receiving.learn_fin(&wire) {
                 ctx.counters.bad_mappings += 1;
             }
-            self.send_acks(SubflowSet::only(id));
             return;
         }
         let Some(path) = self.paths.get_mut(id.index()).and_then(Option::as_mut) else {
@@ -199,7 +201,10 @@ impl Connection {
             return;
         };
         let edge = acked.saturating_add(path.tcp.peer_window());
-        sending.admitted = sending.admitted.max(edge);
+        if edge > sending.admitted {
+            sending.admitted = edge;
+            sending.views.window_opened();
+        }
         let fin = acked > sending.sent.next() && !sending.fin_acked;
         if ahead <= 0 && !fin {
             return;

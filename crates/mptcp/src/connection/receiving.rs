@@ -8,6 +8,9 @@ use crate::wire::key::dss_checksum;
 use crate::wire::mptcp;
 use model::Time;
 
+/// What is taken beyond the window when it is in order: the largest segment.
+const PROBE: u64 = 65_535;
+
 /// What a subflow brings.
 #[derive(Default, Debug)]
 pub(super) struct Incoming {
@@ -154,6 +157,9 @@ impl Receiving {
         // the wire may round up beyond this one.
         let edge = match self.plain {
             Some(_) => u64::MAX,
+            // A probe of a window that is shut, which a subflow took because its own was open;
+            // as in Linux, what is in order is not dropped for the window.
+            None if at <= self.stream.next() => self.window.edge() + PROBE,
             None => self.window.edge(),
         };
         let limit = self.fin.unwrap_or(u64::MAX).min(edge);
@@ -184,7 +190,11 @@ impl Receiving {
         may_fall_back: bool,
         outcome: &mut Outcome,
     ) {
-        debug_assert_eq!(offset, incoming.next);
+        if offset != incoming.next {
+            // The peer's stream contradicts itself: data behind its FIN.
+            outcome.fault = Some(Fault::NoMapping);
+            return;
+        }
         while !bytes.is_empty() && outcome.fault.is_none() {
             if self.plain.is_some() {
                 outcome.new |= self.take_plain(incoming.next, bytes);

@@ -50,6 +50,11 @@ impl Connection {
             .filter(|v| !carriers.contains(v.id) || v.is_idle())
             .map(|v| v.id)
             .collect();
+        self.send_again(now, subflows, index, count)
+    }
+
+    /// Sends `count` pieces from the `index`th on once more on `subflows`; whether there is one.
+    fn send_again(&mut self, now: Time, subflows: SubflowSet, index: usize, count: usize) -> bool {
         if subflows.is_empty() {
             return false;
         }
@@ -199,7 +204,15 @@ impl Connection {
         self.refresh_views(ctx.now);
         if !self.sending.views.all().is_empty() {
             let count = self.sending.sent.first_unit();
-            self.offer(ctx, Occasion::Timeout, 0, count);
+            let views = self.sending.views.all();
+            // Every subflow delivered what it was given, and the peer dropped it above TCP:
+            // nothing else would ever move it, whatever the scheduler thinks.
+            let stuck = views.iter().all(|v| v.is_idle()).then_some(views[0].id);
+            if !self.offer(ctx, Occasion::Timeout, 0, count)
+                && let Some(first) = stuck
+            {
+                self.send_again(ctx.now, SubflowSet::only(first), 0, count);
+            }
         }
         self.arm_timeout(ctx.now);
     }

@@ -12,6 +12,8 @@ pub(super) struct Views {
     set: SubflowSet,
     /// Those that changed since.
     stale: SubflowSet,
+    /// Those that the peer's window as they know it holds back.
+    narrow: SubflowSet,
     /// Their congestion windows together.
     windows: u64,
 }
@@ -43,6 +45,11 @@ impl Views {
         self.stale.insert(id);
     }
 
+    /// The peer's window opened, whichever subflow said so.
+    pub(super) fn window_opened(&mut self) {
+        self.narrow.iter().for_each(|id| self.stale.insert(id));
+    }
+
     /// `bytes` were given to a subflow.
     pub(super) fn add_queued(&mut self, id: SubflowId, bytes: u64) {
         if let Some(view) = self.all.iter_mut().find(|v| v.id == id) {
@@ -64,7 +71,12 @@ impl Connection {
         for id in views.stale.iter() {
             let at = views.all.partition_point(|v| v.id < id);
             let known = views.set.contains(id);
-            match self.view(now, id) {
+            let view = self.view(now, id);
+            views.narrow.remove(id);
+            if view.is_some_and(|v| v.window_room + v.in_flight + v.queued < v.window) {
+                views.narrow.insert(id);
+            }
+            match view {
                 Some(view) if known => views.all[at] = view,
                 Some(view) => {
                     views.all.insert(at, view);

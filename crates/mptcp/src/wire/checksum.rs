@@ -26,6 +26,12 @@ impl Sum {
         self.odd ^= bytes.len() % 2 == 1;
     }
 
+    /// Adds four bytes, at an even offset.
+    pub(crate) fn add_four(&mut self, bytes: [u8; 4]) {
+        debug_assert!(!self.odd);
+        self.total += u64::from(u32::from_ne_bytes(bytes));
+    }
+
     /// Adds what another sum holds, as if its bytes followed here.
     pub(crate) fn join(&mut self, other: Sum) {
         let sum = fold(other.total);
@@ -52,8 +58,8 @@ fn words(bytes: &[u8]) -> u64 {
     let (blocks, rest) = bytes.as_chunks::<32>();
     for block in blocks {
         let (eights, _) = block.as_chunks::<8>();
-        for (lane, &eight) in lanes.iter_mut().zip(eights) {
-            *lane += halves(eight);
+        for lane in 0..4 {
+            lanes[lane] += halves(eights[lane]);
         }
     }
     let mut sum: u64 = lanes.iter().sum();

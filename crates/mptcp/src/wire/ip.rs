@@ -191,12 +191,16 @@ impl Header {
         let mut sum = Sum::default();
         for address in [self.source, self.destination] {
             match address {
-                IpAddr::V4(address) => sum.add(&address.octets()),
-                IpAddr::V6(address) => sum.add(&address.octets()),
+                IpAddr::V4(address) => sum.add_four(address.octets()),
+                IpAddr::V6(address) => {
+                    for &four in address.octets().as_chunks::<4>().0 {
+                        sum.add_four(four);
+                    }
+                }
             }
         }
-        sum.add(&(length as u32).to_be_bytes());
-        sum.add(&[0, TCP]);
+        sum.add_four((length as u32).to_be_bytes());
+        sum.add_four([0, 0, 0, TCP]);
         sum
     }
 }

@@ -64,10 +64,10 @@ impl DssChecksum {
     /// [`dss_checksum`], 0 when `checksum` is the right one.
     pub fn finish(self, dsn: u64, subflow_seq: u32, length: u16, checksum: u16) -> u16 {
         let mut sum = Sum::default();
-        sum.add(&dsn.to_be_bytes());
-        sum.add(&subflow_seq.to_be_bytes());
-        sum.add(&length.to_be_bytes());
-        sum.add(&checksum.to_be_bytes());
+        sum.add_four(((dsn >> 32) as u32).to_be_bytes());
+        sum.add_four((dsn as u32).to_be_bytes());
+        sum.add_four(subflow_seq.to_be_bytes());
+        sum.add_four((u32::from(length) << 16 | u32::from(checksum)).to_be_bytes());
         sum.join(self.data);
         sum.checksum()
     }

@@ -86,31 +86,33 @@ impl Options {
     /// An option of a wrong length is left out; one whose length is illegal or goes beyond the
     /// header ends the reading (RFC 9293, section 3.1, MUST-7). Of two of a kind the later
     /// counts; Multipath TCP's are kept all, up to four.
-    pub fn parse(mut bytes: &[u8], syn: bool, ack: bool) -> Options {
+    pub fn parse(bytes: &[u8], syn: bool, ack: bool) -> Options {
         let mut options = Options::default();
+        options.read(bytes, syn, ack);
+        options
+    }
+
+    /// [`Options::parse`] to where they are to be: they are large.
+    pub(super) fn read(&mut self, mut bytes: &[u8], syn: bool, ack: bool) {
         loop {
-            let (&kind, &length) = match bytes {
-                [] | [END, ..] => return options,
-                [NOP, rest @ ..] => {
-                    bytes = rest;
+            let (kind, length) = match *bytes {
+                [NOP, ..] => {
+                    bytes = &bytes[1..];
                     continue;
                 }
-                [kind, length, ..] => (kind, length),
-                [_] => return options,
+                [kind, length, ..] if kind != END && length >= 2 => (kind, length),
+                _ => return,
             };
-            if length < 2 {
-                return options;
-            }
             let Some((option, rest)) = bytes.split_at_checked(usize::from(length)) else {
-                return options;
+                return;
             };
-            options.read(kind, option, syn, ack);
+            self.read_one(kind, option, syn, ack);
             bytes = rest;
         }
     }
 
     /// Reads one option; `option` includes kind and length.
-    fn read(&mut self, kind: u8, option: &[u8], syn: bool, ack: bool) {
+    fn read_one(&mut self, kind: u8, option: &[u8], syn: bool, ack: bool) {
         let mut value = &option[2..];
         match (kind, value.len()) {
             (MSS, 2) => {
@@ -134,7 +136,9 @@ impl Options {
                 }
             }
             (mptcp::KIND, _) if !self.mptcp.is_full() => {
-                self.mptcp.extend(MptcpOption::parse(option, syn, ack));
+                if let Some(option) = MptcpOption::parse(option, syn, ack) {
+                    self.mptcp.push(option);
+                }
             }
             _ => {}
         }

@@ -117,16 +117,9 @@ impl<'a> Segment<'a> {
             return Err(ParseError::Checksum("TCP"));
         }
         let u16_at = |at| u16::from_be_bytes([fixed[at], fixed[at + 1]]);
-        let seq_at = |at| {
-            Seq(u32::from_be_bytes([
-                fixed[at],
-                fixed[at + 1],
-                fixed[at + 2],
-                fixed[at + 3],
-            ]))
-        };
+        let seq_at = |at| Seq(u32::from(u16_at(at)) << 16 | u32::from(u16_at(at + 2)));
         let flags = Flags::from_byte(fixed[13]);
-        Ok(Segment {
+        let mut segment = Segment {
             source: SocketAddr::new(header.source, u16_at(0)),
             destination: SocketAddr::new(header.destination, u16_at(2)),
             ecn: header.ecn,
@@ -134,9 +127,11 @@ impl<'a> Segment<'a> {
             seq: seq_at(4),
             ack: if flags.ack { seq_at(8) } else { Seq(0) },
             window: u16_at(14),
-            options: Options::parse(options, flags.syn, flags.ack),
+            options: Options::default(),
             payload,
-        })
+        };
+        segment.options.read(options, flags.syn, flags.ack);
+        Ok(segment)
     }
 
     /// Writes the IP packet with its checksums into `packet`; returns its length.
@@ -161,7 +156,7 @@ impl<'a> Segment<'a> {
         out.put_u16(self.destination.port());
         out.put_u32(self.seq.0);
         out.put_u32(if self.flags.ack { self.ack.0 } else { 0 });
-        out.put_u8(((FIXED_HEADER + options) / 4 << 4) as u8);
+        out.put_u8(((FIXED_HEADER + options) / 4) as u8 * 0x10);
         out.put_u8(self.flags.to_byte());
         out.put_u16(self.window);
         // Checksum and urgent pointer.

@@ -128,3 +128,32 @@ fn a_subflow_closed_with_a_fin_loses_nothing() {
     assert!(world.has_event(CLIENT, id, &Event::SubflowClosed(first, None)));
     assert!(world.has_event(SERVER, other, &Event::SubflowClosed(first, None)));
 }
+
+#[test]
+fn a_peer_that_vanishes_leaves_nothing_behind() {
+    for released in [false, true] {
+        let mut world = World::new(config(), config());
+        let (id, other) = world.connected();
+        world.join(id, 2, false);
+        for n in [1, 2] {
+            world.link(n).up = false;
+        }
+        world.stacks[CLIENT].write(world.now, id, b"anybody?");
+        world.stacks[CLIENT].finish(world.now, id);
+        if released {
+            world.stacks[CLIENT].release(world.now, id);
+        }
+        world.stacks[SERVER].release(world.now, other);
+        world.run(ms(4_000_000));
+        if !released {
+            let failed = Event::Failed(Failure::TimedOut);
+            assert!(world.has_event(CLIENT, id, &failed));
+            world.stacks[CLIENT].release(world.now, id);
+        }
+        world.run(ms(1000));
+        for stack in &world.stacks {
+            assert_eq!(stack.poll_at(), None);
+            assert!(stack.tokens.is_empty());
+        }
+    }
+}

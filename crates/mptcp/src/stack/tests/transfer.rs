@@ -85,3 +85,44 @@ fn many_connections_at_once() {
     }
     assert_eq!(served, 200);
 }
+
+#[test]
+fn a_window_update_that_is_lost_is_made_good_by_a_probe() {
+    let mut world = World::new(config(), config());
+    let (id, other) = world.connected();
+    world.join(id, 2, false);
+    world.reading[SERVER] = false;
+    let data = pattern(300_000, 0);
+    let mut written = 0;
+    world.run_with(ms(5_000), &mut |world| {
+        written += world.stacks[CLIENT].write(world.now, id, &data[written..]);
+        false
+    });
+    world.link(1).up = false;
+    world.link(2).up = false;
+    world.reading[SERVER] = true;
+    world.run(ms(10));
+    world.link(1).up = true;
+    world.link(2).up = true;
+    let done = world.run_with(ms(60_000), &mut |world| {
+        written += world.stacks[CLIENT].write(world.now, id, &data[written..]);
+        world.received(SERVER, other).len() == data.len() + 5
+    });
+    assert!(done);
+    assert!(world.received(SERVER, other)[5..] == data);
+}
+
+#[test]
+fn a_connection_stays_silent_when_there_is_nothing_to_say() {
+    let mut world = World::new(config(), config());
+    let (id, other) = world.connected();
+    world.join(id, 2, false);
+    world.exchange((id, other), [1, 1], ms(1_000));
+    let mut world = World::new(config(), config());
+    let (id, _) = world.connected();
+    world.join(id, 2, false);
+    world.run(ms(5_000));
+    let packets = world.packets;
+    world.run(ms(600_000));
+    assert_eq!(world.packets, packets);
+}

@@ -1,6 +1,12 @@
 //! Does what is emitted come back when it is parsed, and nothing else?
 
 mod arbitrary;
+mod capture;
+mod forms;
+mod linux;
+mod malformed;
+mod tshark;
+mod vectors;
 
 use super::*;
 use proptest::prelude::*;

@@ -1,0 +1,141 @@
+//! What does a data sequence signal say of a segment's data (RFC 8684, section 3.3)?
+
+use super::DSS;
+use bytes::{Buf, BufMut};
+
+/// A number of 64 bits of which the wire carries all or the lower 32.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Number {
+    /// All 64 bits.
+    Wide(u64),
+    /// The lower 32 bits.
+    Narrow(u32),
+}
+
+/// Data sequence signal.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Dss {
+    /// DATA_FIN: the mapping covers one more than its data, or, with length 1 and subflow
+    /// sequence number 0, nothing else.
+    pub data_fin: bool,
+    /// Data ACK.
+    pub data_ack: Option<Number>,
+    /// Data sequence mapping.
+    pub mapping: Option<Mapping>,
+}
+
+/// A data sequence mapping as it is on the wire.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Mapping {
+    /// Data sequence number of the first byte.
+    pub dsn: Number,
+    /// Subflow sequence number of the first byte, relative to the subflow's initial one: the
+    /// first byte of data has 1.
+    pub subflow_seq: u32,
+    /// Data-level length; 0 is the infinite mapping.
+    pub length: u16,
+    /// Checksum, where negotiated.
+    pub checksum: Option<u16>,
+}
+
+/// The flags of a DSS (section 3.3): A and M say what there is, a and m that it has 64 bits.
+mod flag {
+    pub const ACK: u8 = 0x01;
+    pub const WIDE_ACK: u8 = 0x02;
+    pub const MAPPING: u8 = 0x04;
+    pub const WIDE_DSN: u8 = 0x08;
+    pub const DATA_FIN: u8 = 0x10;
+}
+
+impl Number {
+    fn len(self) -> usize {
+        match self {
+            Number::Wide(_) => 8,
+            Number::Narrow(_) => 4,
+        }
+    }
+
+    /// Reads one; the caller has checked that it is there.
+    fn parse(bytes: &mut &[u8], wide: bool) -> Number {
+        if wide {
+            Number::Wide(bytes.get_u64())
+        } else {
+            Number::Narrow(bytes.get_u32())
+        }
+    }
+
+    fn emit(self, out: &mut &mut [u8]) {
+        match self {
+            Number::Wide(number) => out.put_u64(number),
+            Number::Narrow(number) => out.put_u32(number),
+        }
+    }
+}
+
+impl Dss {
+    pub(super) fn len(&self) -> usize {
+        let ack = self.data_ack.map_or(0, Number::len);
+        let mapping = self.mapping.map_or(0, |m| {
+            m.dsn.len() + 6 + if m.checksum.is_some() { 2 } else { 0 }
+        });
+        4 + ack + mapping
+    }
+
+    pub(super) fn parse(mut bytes: &[u8]) -> Option<Dss> {
+        let flags = bytes.try_get_u8().ok()?;
+        let has = |flag| flags & flag != 0;
+        let wide = |flag| if has(flag) { 8 } else { 4 };
+        let ack = if has(flag::ACK) {
+            wide(flag::WIDE_ACK)
+        } else {
+            0
+        };
+        let mapping = if has(flag::MAPPING) {
+            wide(flag::WIDE_DSN) + 6
+        } else {
+            0
+        };
+        // Whether there is a checksum only the length says.
+        let checksum = has(flag::MAPPING) && bytes.len() == ack + mapping + 2;
+        if !checksum && bytes.len() != ack + mapping {
+            return None;
+        }
+        Some(Dss {
+            data_fin: has(flag::DATA_FIN),
+            data_ack: has(flag::ACK).then(|| Number::parse(&mut bytes, has(flag::WIDE_ACK))),
+            mapping: has(flag::MAPPING).then(|| Mapping {
+                dsn: Number::parse(&mut bytes, has(flag::WIDE_DSN)),
+                subflow_seq: bytes.get_u32(),
+                length: bytes.get_u16(),
+                checksum: checksum.then(|| bytes.get_u16()),
+            }),
+        })
+    }
+
+    pub(super) fn emit(&self, mut out: &mut [u8]) {
+        let mut flags = if self.data_fin { flag::DATA_FIN } else { 0 };
+        flags |= match self.data_ack {
+            Some(Number::Wide(_)) => flag::ACK | flag::WIDE_ACK,
+            Some(Number::Narrow(_)) => flag::ACK,
+            None => 0,
+        };
+        flags |= match self.mapping.map(|mapping| mapping.dsn) {
+            Some(Number::Wide(_)) => flag::MAPPING | flag::WIDE_DSN,
+            Some(Number::Narrow(_)) => flag::MAPPING,
+            None => 0,
+        };
+        out.put_u8(DSS << 4);
+        out.put_u8(flags);
+        if let Some(ack) = self.data_ack {
+            ack.emit(&mut out);
+        }
+        if let Some(mapping) = self.mapping {
+            mapping.dsn.emit(&mut out);
+            out.put_u32(mapping.subflow_seq);
+            out.put_u16(mapping.length);
+            if let Some(checksum) = mapping.checksum {
+                out.put_u16(checksum);
+            }
+        }
+    }
+}
