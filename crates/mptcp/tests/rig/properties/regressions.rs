@@ -234,3 +234,26 @@ fn a_wrong_checksum_in_the_data_before_the_end() {
         true,
     );
 }
+
+#[test]
+fn a_join_is_closed_before_it_is_complete() {
+    run(
+        &Case {
+            scheduler: "follow",
+            delays: [25, 7],
+            rate: 1,
+            operations: vec![
+                Wait { ms: 20_103 },
+                Write { side: 0, size: 1 },
+                Open { side: 0, path: 1, server: 0, backup: false },
+                Wait { ms: 1 },
+                Open { side: 1, path: 0, server: 0, backup: false },
+                Wait { ms: 34 },
+                Close { side: 0, nth: 2, reset: false },
+                Write { side: 1, size: 1_205 },
+            ],
+            ..simplest()
+        },
+        true,
+    );
+}
