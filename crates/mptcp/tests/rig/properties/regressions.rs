@@ -215,9 +215,42 @@ fn a_wrong_checksum_in_the_data_before_the_end() {
             operations: vec![
                 Write { side: 0, size: 1 },
                 Wait { ms: 74 },
-                Faults { path: 0, loss: 0, duplicate: 10, reorder: 0, corrupt: 14, garble: 0 },
-                Write { side: 0, size: 15_620 },
+                Faults {
+                    path: 0,
+                    loss: 0,
+                    duplicate: 10,
+                    reorder: 0,
+                    corrupt: 14,
+                    garble: 0,
+                },
+                Write {
+                    side: 0,
+                    size: 15_620,
+                },
                 Wait { ms: 38 },
+            ],
+            ..simplest()
+        },
+        true,
+    );
+}
+
+#[test]
+fn a_join_is_closed_before_it_is_complete() {
+    run(
+        &Case {
+            scheduler: "follow",
+            delays: [25, 7],
+            rate: 1,
+            operations: vec![
+                Wait { ms: 20_103 },
+                Write { side: 0, size: 1 },
+                Open { side: 0, path: 1, server: 0, backup: false },
+                Wait { ms: 1 },
+                Open { side: 1, path: 0, server: 0, backup: false },
+                Wait { ms: 34 },
+                Close { side: 0, nth: 2, reset: false },
+                Write { side: 1, size: 1_205 },
             ],
             ..simplest()
         },
