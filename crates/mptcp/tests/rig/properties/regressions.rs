@@ -257,3 +257,22 @@ fn a_join_is_closed_before_it_is_complete() {
         true,
     );
 }
+
+#[test]
+fn the_keys_come_after_data_and_the_end() {
+    run(
+        &Case {
+            seed: 13818205372675420063,
+            delays: [14, 1],
+            operations: vec![
+                Wait { ms: 14 },
+                Write { side: 0, size: 15_621 },
+                Up { path: 0, direction: 1, up: false },
+                Faults { path: 0, loss: 0, duplicate: 0, reorder: 0, corrupt: 0, garble: 33 },
+                Wait { ms: 87 },
+            ],
+            ..simplest()
+        },
+        true,
+    );
+}
