@@ -256,6 +256,11 @@ impl Connection {
             (Protocol::Multipath, _) if self.shared.fully_established => self.check_alone(ctx),
             (Protocol::Plain, None) => {
                 self.check_finish(ctx);
+                // A peer that had said where its stream ends may have closed before that.
+                if !self.receiving.is_finished() || !self.sending.is_end_reached() {
+                    self.fail(ctx, Failure::Reset);
+                    return;
+                }
                 self.end(None);
                 self.emit(ctx, Event::Closed);
             }

@@ -1,7 +1,7 @@
 //! Which random sequences once failed, and must not again?
 
-use super::case::Case;
 use super::case::Operation::*;
+use super::case::{Begin, Case};
 use super::run::run;
 use crate::network::middlebox::Strip;
 
@@ -18,6 +18,7 @@ fn simplest() -> Case {
         strip: Strip::Nothing,
         delays: [1, 1],
         rate: 0,
+        begin: Begin::Syn,
         operations: Vec::new(),
     }
 }
@@ -245,12 +246,62 @@ fn a_join_is_closed_before_it_is_complete() {
             operations: vec![
                 Wait { ms: 20_103 },
                 Write { side: 0, size: 1 },
-                Open { side: 0, path: 1, server: 0, backup: false },
+                Open {
+                    side: 0,
+                    path: 1,
+                    server: 0,
+                    backup: false,
+                },
                 Wait { ms: 1 },
-                Open { side: 1, path: 0, server: 0, backup: false },
+                Open {
+                    side: 1,
+                    path: 0,
+                    server: 0,
+                    backup: false,
+                },
                 Wait { ms: 34 },
-                Close { side: 0, nth: 2, reset: false },
-                Write { side: 1, size: 1_205 },
+                Close {
+                    side: 0,
+                    nth: 2,
+                    reset: false,
+                },
+                Write {
+                    side: 1,
+                    size: 1_205,
+                },
+            ],
+            ..simplest()
+        },
+        true,
+    );
+}
+
+#[test]
+fn the_keys_come_after_data_and_the_end() {
+    run(
+        &Case {
+            seed: 13818205372675420063,
+            delays: [14, 1],
+            operations: vec![
+                Wait { ms: 14 },
+                Write {
+                    side: 0,
+                    size: 15_621,
+                },
+                Up {
+                    path: 0,
+                    direction: 1,
+                    up: false,
+                },
+                Faults {
+                    path: 0,
+                    loss: 0,
+                    duplicate: 0,
+                    reorder: 0,
+                    corrupt: 0,
+                    garble: 33,
+                },
+                Wait { ms: 87 },
             ],
             ..simplest()
         },
