@@ -75,8 +75,6 @@ impl Connection {
             && self.stage == Stage::Connected
             && telling
             && segment.options.mptcp.is_empty()
-            // Beside two blocks and timestamps there is no room for a Data ACK.
-            && segment.options.sack.len() < 2
             && segment.payload.is_empty()
             && self.may_fall_back(id)
             && self

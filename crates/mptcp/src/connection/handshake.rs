@@ -125,6 +125,10 @@ impl Connection {
         let Some(path) = self.paths.get_mut(id.index()).and_then(Option::as_mut) else {
             return;
         };
+        if path.state.phase != Phase::Opening {
+            // It is being closed already.
+            return;
+        }
         path.state.established = ctx.now;
         path.state.peer_initial.get_or_insert(segment.seq);
         path.state.controlled = true;

@@ -79,17 +79,17 @@ fn rates(network: &mut Network, bulks: &mut [Bulk], warm_up: Duration, time: Dur
     bulks.iter().zip(&before).map(mbit).collect()
 }
 
-/// Two subflows of one connection and a single-path Reno flow behind one bottleneck: how much of
-/// what the single-path flow got the connection got, over `seconds` for each of some delays that
-/// differ enough to break phase effects of the drop-tail queue.
-fn shared(controller: &str, single: &str, seconds: u64) -> f64 {
+/// Two subflows of one connection and a single-path flow behind one bottleneck: how much of what
+/// the single-path flow got the connection got, over `seconds` for each of some delays that differ
+/// enough to break phase effects of the drop-tail queue.
+fn shared(controller: &str, single: &str, rate: u64, seconds: u64) -> f64 {
     let mut sums = [0.0; 2];
-    for (seed, delay_us) in [(1, 20_000), (2, 20_700), (3, 19_100)] {
+    for (seed, delay_us) in [(1, 30_000), (2, 31_700), (3, 28_100)] {
         let mut network = Network::new(seed);
         let path = bottleneck(
             &mut network,
             "shared",
-            10 * MBIT,
+            rate,
             Duration::from_micros(delay_us),
         );
         let multipath = config("lowest-rtt", controller);
@@ -99,12 +99,8 @@ fn shared(controller: &str, single: &str, seconds: u64) -> f64 {
             connection(&mut network, &multipath, seed, &[path, path]),
             connection(&mut network, &alone, seed, &[path]),
         ];
-        let rates = rates(
-            &mut network,
-            &mut bulks,
-            Duration::from_secs(20),
-            Duration::from_secs(seconds),
-        );
+        let time = Duration::from_secs(seconds);
+        let rates = rates(&mut network, &mut bulks, Duration::from_secs(20), time);
         println!(
             "{controller} {:.2}, {single} {:.2} Mbit/s",
             rates[0], rates[1]
@@ -112,15 +108,16 @@ fn shared(controller: &str, single: &str, seconds: u64) -> f64 {
         sums[0] += rates[0];
         sums[1] += rates[1];
     }
+    println!("{controller} takes {:.3} of {single}", sums[0] / sums[1]);
     sums[0] / sums[1]
 }
 
-/// What two disjoint bottlenecks of 10 Mbit/s carry, of their sum.
+/// What two disjoint bottlenecks of 4 Mbit/s carry, of their sum.
 fn disjoint(controller: &str, seconds: u64) -> f64 {
     let mut network = Network::new(1);
     let paths = [
-        bottleneck(&mut network, "first", 10 * MBIT, Duration::from_millis(10)),
-        bottleneck(&mut network, "second", 10 * MBIT, Duration::from_millis(20)),
+        bottleneck(&mut network, "first", 4 * MBIT, Duration::from_millis(15)),
+        bottleneck(&mut network, "second", 4 * MBIT, Duration::from_millis(30)),
     ];
     let mut bulks = [connection(
         &mut network,
@@ -135,7 +132,7 @@ fn disjoint(controller: &str, seconds: u64) -> f64 {
         Duration::from_secs(seconds),
     );
     // Of 1500 bytes of each packet, 52 are headers and 28 at most options.
-    let share = rates[0] / 20.0 / (1_420.0 / 1_500.0);
+    let share = rates[0] / 8.0 / (1_420.0 / 1_500.0);
     println!(
         "{controller}: {:.2} Mbit/s, {share:.3} of two bottlenecks",
         rates[0]
@@ -147,21 +144,30 @@ fn disjoint(controller: &str, seconds: u64) -> f64 {
 const FAIR: f64 = 1.15;
 
 #[test]
-fn lia_takes_no_more_than_a_single_path_flow() {
-    let ratio = shared("lia", "reno", 120);
-    assert!(ratio < FAIR, "{ratio}");
+fn coupled_controllers_take_no_more_than_a_single_path_flow() {
+    for controller in ["lia", "olia", "balia"] {
+        let ratio = shared(controller, "reno", 4 * MBIT, 60);
+        assert!(ratio < FAIR, "{controller}: {ratio}");
+    }
 }
 
+/// The same for ten minutes at 10 Mbit/s, and what becomes of it beside CUBIC, for which the papers
+/// promise nothing: `cargo test --release -p walkabout-mptcp --test rig fairness -- --ignored
+/// --nocapture`.
 #[test]
-fn olia_takes_no_more_than_a_single_path_flow() {
-    let ratio = shared("olia", "reno", 120);
-    assert!(ratio < FAIR, "{ratio}");
+#[ignore = "an hour of virtual time"]
+fn coupled_controllers_take_no_more_than_a_single_path_flow_for_long() {
+    for controller in ["lia", "olia", "balia"] {
+        let ratio = shared(controller, "reno", 10 * MBIT, 600);
+        assert!(ratio < FAIR, "{controller}: {ratio}");
+        shared(controller, "cubic", 10 * MBIT, 600);
+    }
 }
 
 #[test]
 fn coupled_controllers_fill_two_disjoint_bottlenecks() {
     for controller in ["lia", "olia", "balia"] {
-        let share = disjoint(controller, 60);
+        let share = disjoint(controller, 20);
         assert!(share > 0.9, "{controller}: {share}");
     }
 }

@@ -119,21 +119,30 @@ fn phases(scheduler: &str) -> (Vec<Duration>, String) {
     (longest, table)
 }
 
-/// The stall is that of a retransmission timeout and what follows it, whatever the phase.
+/// What takes the time, by the packet log (458 ms at most): 216 ms until the client's
+/// retransmission timer (the floor of 200 ms and the round trip) moves the request to the other
+/// path, 13 ms there; the server knows nothing of the failure, answers on the dead path, and waits
+/// for its own timer, 215 ms; 13 ms back. When the request had arrived just before the failure,
+/// only the response is lost and half of that remains.
 #[test]
-fn lowest_rtt_recovers_within_a_few_timeouts() {
+fn lowest_rtt_recovers_within_two_timeouts() {
     let (longest, table) = phases("lowest-rtt");
     println!("{table}");
     let worst = longest.iter().max().expect("phases");
-    assert!(*worst < Duration::from_millis(900), "{table}");
+    assert!(*worst < Duration::from_millis(500), "{table}");
 }
 
+/// 426 ms are the same two waits, with the connection's retransmission timer of 200 ms instead of
+/// the subflow's. In this setting it is 626 ms: the next request comes 400 ms after the one that
+/// stalled, so its response is under way on the living path just when the server's timer fires,
+/// and as the kernel does, nothing is sent once more on a subflow that has data outstanding; the
+/// timer is set anew, 200 ms.
 #[test]
-fn linux_default_recovers_within_a_few_timeouts() {
+fn linux_default_recovers_within_three_timeouts() {
     let (longest, table) = phases("linux-default");
     println!("{table}");
     let worst = longest.iter().max().expect("phases");
-    assert!(*worst < Duration::from_millis(1_500), "{table}");
+    assert!(*worst < Duration::from_millis(700), "{table}");
 }
 
 /// The packets around the failure, for reading: `cargo test -p walkabout-mptcp --test rig

@@ -99,7 +99,19 @@ pub struct Case {
     pub delays: [u64; PATHS as usize],
     /// Rate of each path in Mbit/s, with a queue of 30 packets; 0 for none.
     pub rate: u64,
+    pub begin: Begin,
     pub operations: Vec<Operation>,
+}
+
+/// What there is before the first operation.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Begin {
+    /// The client has just asked for a connection.
+    Syn,
+    /// Both sides can write.
+    Connected,
+    /// A second subflow was opened as well, if the connection can have one.
+    Joined,
 }
 
 fn operation() -> impl Strategy<Value = Operation> {
@@ -161,10 +173,11 @@ pub fn case() -> impl Strategy<Value = Case> {
         ends,
         (buffers(), buffers()),
         path,
+        prop_oneof![1 => Just(Begin::Syn), 1 => Just(Begin::Connected), 3 => Just(Begin::Joined)],
         prop::collection::vec(operation(), 0..24),
     )
         .prop_map(
-            |(seed, scheduler, controller, ends, buffers, path, operations)| Case {
+            |(seed, scheduler, controller, ends, buffers, path, begin, operations)| Case {
                 seed,
                 scheduler,
                 controller,
@@ -175,6 +188,7 @@ pub fn case() -> impl Strategy<Value = Case> {
                 strip: path.0,
                 delays: [path.1.0, path.1.1],
                 rate: path.2,
+                begin,
                 operations,
             },
         )

@@ -1,7 +1,7 @@
 //! Which random sequences once failed, and must not again?
 
-use super::case::Case;
 use super::case::Operation::*;
+use super::case::{Begin, Case};
 use super::run::run;
 use crate::network::middlebox::Strip;
 
@@ -18,6 +18,7 @@ fn simplest() -> Case {
         strip: Strip::Nothing,
         delays: [1, 1],
         rate: 0,
+        begin: Begin::Syn,
         operations: Vec::new(),
     }
 }
@@ -215,9 +216,113 @@ fn a_wrong_checksum_in_the_data_before_the_end() {
             operations: vec![
                 Write { side: 0, size: 1 },
                 Wait { ms: 74 },
-                Faults { path: 0, loss: 0, duplicate: 10, reorder: 0, corrupt: 14, garble: 0 },
-                Write { side: 0, size: 15_620 },
+                Faults {
+                    path: 0,
+                    loss: 0,
+                    duplicate: 10,
+                    reorder: 0,
+                    corrupt: 14,
+                    garble: 0,
+                },
+                Write {
+                    side: 0,
+                    size: 15_620,
+                },
                 Wait { ms: 38 },
+            ],
+            ..simplest()
+        },
+        true,
+    );
+}
+
+#[test]
+fn a_join_is_closed_before_it_is_complete() {
+    run(
+        &Case {
+            scheduler: "follow",
+            delays: [25, 7],
+            rate: 1,
+            operations: vec![
+                Wait { ms: 20_103 },
+                Write { side: 0, size: 1 },
+                Open {
+                    side: 0,
+                    path: 1,
+                    server: 0,
+                    backup: false,
+                },
+                Wait { ms: 1 },
+                Open {
+                    side: 1,
+                    path: 0,
+                    server: 0,
+                    backup: false,
+                },
+                Wait { ms: 34 },
+                Close {
+                    side: 0,
+                    nth: 2,
+                    reset: false,
+                },
+                Write {
+                    side: 1,
+                    size: 1_205,
+                },
+            ],
+            ..simplest()
+        },
+        true,
+    );
+}
+
+#[test]
+fn the_keys_come_after_data_and_the_end() {
+    run(
+        &Case {
+            seed: 13818205372675420063,
+            delays: [14, 1],
+            operations: vec![
+                Wait { ms: 14 },
+                Write {
+                    side: 0,
+                    size: 15_621,
+                },
+                Up {
+                    path: 0,
+                    direction: 1,
+                    up: false,
+                },
+                Faults {
+                    path: 0,
+                    loss: 0,
+                    duplicate: 0,
+                    reorder: 0,
+                    corrupt: 0,
+                    garble: 33,
+                },
+                Wait { ms: 87 },
+            ],
+            ..simplest()
+        },
+        true,
+    );
+}
+
+#[test]
+fn a_wrong_checksum_while_the_server_joins() {
+    run(
+        &Case {
+            seed: 956100823408177699,
+            checksum: [true, false],
+            delays: [30, 10],
+            begin: Begin::Connected,
+            operations: vec![
+                Up { path: 0, direction: 0, up: false },
+                Faults { path: 0, loss: 0, duplicate: 0, reorder: 0, corrupt: 2, garble: 0 },
+                Open { side: 1, path: 1, server: 0, backup: false },
+                Write { side: 1, size: 14_201 },
+                Wait { ms: 30 },
             ],
             ..simplest()
         },
