@@ -211,3 +211,54 @@ fn samples_say_what_the_stack_knows() {
         );
     }
 }
+
+/// What a host sends sets a timer, and the host turns when that is due, not at its next sample:
+/// the tail-loss probe comes two round trips after the last data (RFC 8985, section 7.2).
+#[test]
+fn a_probe_follows_two_round_trips_after_what_was_lost() {
+    let (_, rows) = run(
+        "tcp",
+        "single",
+        &format!(
+            "duration = \"4 s\"\n[traffic.interactive]\n{}[[failure]]\npath = \"wifi\"\n\
+             kind = \"silent-loss\"\nat = \"2.05 s\"\n",
+            path("wifi", "30 Mbit/s", "10 ms")
+        ),
+    );
+    let lost: Vec<u64> = rows
+        .packets
+        .iter()
+        .filter(|p| p.direction == Direction::Up && p.payload_bytes > 0)
+        .map(|p| p.enqueued_ns)
+        .filter(|at| *at > 2_050_000_000)
+        .collect();
+    let data = *lost.first().expect("data was sent");
+    let probe = lost.iter().find(|at| **at > data + 5_000_000);
+    let after = probe.expect("something was sent again") - data;
+    assert!((40_000_000..50_000_000).contains(&after), "{after} ns");
+}
+
+/// Two segments a message, the second not full: nothing waits for an acknowledgement.
+#[test]
+fn messages_take_a_round_trip_and_no_more() {
+    for (transport, policy) in [("tcp", "single"), ("mptcp", "fullmesh")] {
+        let paths = [
+            path("wifi", "30 Mbit/s", "10 ms"),
+            path("cellular", "10 Mbit/s", "30 ms"),
+        ];
+        let (_, rows) = run(
+            transport,
+            policy,
+            &format!(
+                "duration = \"4 s\"\n[traffic.interactive]\n{}",
+                paths.concat()
+            ),
+        );
+        let slowest = rows.messages.iter().map(|m| m.delay_us);
+        let slowest = slowest.max().flatten().expect("all are answered");
+        assert!(
+            (20_000..22_000).contains(&slowest),
+            "{transport}: {slowest} us"
+        );
+    }
+}

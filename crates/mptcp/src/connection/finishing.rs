@@ -168,10 +168,14 @@ impl Connection {
     }
 
     /// The peer closed a subflow.
-    pub(super) fn on_subflow_fin(&mut self, ctx: &mut Context<'_>, id: SubflowId) {
+    pub(super) fn on_subflow_fin(&mut self, ctx: &mut Context<'_>, id: SubflowId, bare: bool) {
         if self.shared.is_plain() {
             let end = self.receiving.stream.next();
             self.receiving.learn_end(end);
+        } else if bare {
+            // The peer has fallen back where this side cannot: to it a FIN would be the end of
+            // the stream.
+            self.reset_subflow(ctx, id, reason::MPTCP);
         } else if self.path(id).is_some_and(|p| p.state.can_signal()) {
             self.close_path(ctx, id);
         }

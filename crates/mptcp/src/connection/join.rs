@@ -121,6 +121,9 @@ impl Connection {
         state.remote_nonce = nonce;
         state.peer_backup = backup;
         self.add_path(tcp, state);
+        // From its SYN/ACK on the peer may hold the subflow for one that can carry data, whether
+        // or not its third ACK ever comes.
+        self.single = false;
         self.emit(ctx, Event::SubflowOpening(id));
         Ok(id)
     }

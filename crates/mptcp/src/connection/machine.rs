@@ -181,7 +181,8 @@ impl Connection {
                 self.on_acked(ctx, id);
             }
             if result.fin {
-                self.on_subflow_fin(ctx, id);
+                let bare = segment.flags.fin && segment.options.mptcp.is_empty();
+                self.on_subflow_fin(ctx, id, bare);
             }
         }
         self.check_end(ctx, id);

@@ -314,12 +314,18 @@ impl Connection {
             return;
         };
         let segment = path.tcp.segment_payload().max(1) as u64;
-        let queued = path.tcp.info(now).queued;
+        let info = path.tcp.info(now);
+        let (queued, in_flight) = (info.queued, info.in_flight);
+        // What can leave at once.
+        let admitted = window
+            .saturating_sub(in_flight)
+            .min(info.peer_room + queued);
         let mut given = 0;
         while self.sending.buffer.unsent() > 0 && path.tcp.buffer_room(window) > 0 {
             let unsent = self.sending.buffer.unsent();
-            // Less than a segment waits for more while something is queued before it.
-            if unsent < segment && queued + given > 0 && !self.sending.finished {
+            // Less than a segment waits for more to be written, if it has to wait anyway.
+            let waits = queued + given + unsent > admitted;
+            if unsent < segment && queued + given > 0 && waits && !self.sending.finished {
                 break;
             }
             let length = segment.min(unsent);

@@ -38,8 +38,11 @@ impl Stack {
             entry.queued = true;
             self.ready.push_back(slot);
         }
-        self.timers
-            .set(now, slot, &mut entry.timer, entry.connection.poll_at());
+        if !entry.queued {
+            // Else once it has transmitted all, which sets most of its timers anyway.
+            let at = entry.connection.poll_at();
+            self.timers.set(now, slot, &mut entry.timer, at);
+        }
         if entry.half_open {
             if entry.connection.has_ended() && entry.connection.is_hidden() {
                 entry.connection.released = true;

@@ -308,3 +308,43 @@ fn the_keys_come_after_data_and_the_end() {
         true,
     );
 }
+
+#[test]
+fn a_wrong_checksum_while_the_server_joins() {
+    run(
+        &Case {
+            seed: 956100823408177699,
+            checksum: [true, false],
+            delays: [30, 10],
+            begin: Begin::Connected,
+            operations: vec![
+                Up {
+                    path: 0,
+                    direction: 0,
+                    up: false,
+                },
+                Faults {
+                    path: 0,
+                    loss: 0,
+                    duplicate: 0,
+                    reorder: 0,
+                    corrupt: 2,
+                    garble: 0,
+                },
+                Open {
+                    side: 1,
+                    path: 1,
+                    server: 0,
+                    backup: false,
+                },
+                Write {
+                    side: 1,
+                    size: 14_201,
+                },
+                Wait { ms: 30 },
+            ],
+            ..simplest()
+        },
+        true,
+    );
+}
