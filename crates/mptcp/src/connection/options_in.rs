@@ -97,10 +97,12 @@ impl Connection {
             return;
         }
         if data_fin && wire.length == 1 {
-            if !self.receiving.learn_fin(&wire) {
+            if self.receiving.is_finished() {
+                // The Data ACK of it was lost.
+                self.send_acks(SubflowSet::only(id));
+            } else if !self.receiving.learn_fin(&wire) {
                 ctx.counters.bad_mappings += 1;
             }
-            self.send_acks(SubflowSet::only(id));
             return;
         }
         let Some(path) = self.paths.get_mut(id.index()).and_then(Option::as_mut) else {

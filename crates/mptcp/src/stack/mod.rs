@@ -3,6 +3,7 @@
 mod demux;
 mod incoming;
 mod numbers;
+mod settling;
 mod slots;
 mod timers;
 
@@ -10,7 +11,6 @@ mod timers;
 mod tests;
 
 use crate::connection::{Config, Connection, Context, Event, Info, SubflowError, SubflowInfo};
-use crate::subflow::Tuple;
 use demux::Demux;
 use incoming::StrayReset;
 use model::{Seed, Time};
@@ -358,87 +358,5 @@ impl Stack {
     /// What was counted.
     pub fn counters(&self) -> Counters {
         self.host.counters
-    }
-
-    /// Calls a connection, and looks after what changed.
-    fn with<T>(
-        &mut self,
-        now: Time,
-        id: ConnectionId,
-        call: impl FnOnce(&mut Connection, &mut Context<'_>) -> T,
-    ) -> Option<T> {
-        let slot = self.slots.find(id)?;
-        let entry = self.slots.get_mut(slot)?;
-        if entry.connection.released {
-            return None;
-        }
-        let result = call(&mut entry.connection, &mut self.host.context(now));
-        self.settle(now, slot);
-        Some(result)
-    }
-
-    /// Looks after a connection that may have changed: its timer, whether it has something to
-    /// send, whether it can be accepted, and whether it is gone.
-    fn settle(&mut self, now: Time, slot: usize) {
-        let Some(entry) = self.slots.get_mut(slot) else {
-            return;
-        };
-        for tuple in entry.connection.freed.drain(..) {
-            self.demux.remove(tuple);
-        }
-        if !entry.queued && entry.connection.is_ready() {
-            entry.queued = true;
-            self.ready.push_back(slot);
-        }
-        self.timers
-            .set(now, slot, &mut entry.timer, entry.connection.poll_at());
-        if entry.half_open {
-            if entry.connection.has_ended() && entry.connection.is_hidden() {
-                entry.connection.released = true;
-                entry.half_open = false;
-                self.half_open -= 1;
-            } else if entry.connection.is_connected() {
-                entry.half_open = false;
-                self.half_open -= 1;
-                self.backlog.push_back(entry.id);
-            }
-        }
-        if entry.connection.released && !entry.queued && entry.connection.is_empty() {
-            self.timers.clear(slot, &mut entry.timer);
-            if let Some(token) = entry.token {
-                self.tokens.remove(&token);
-            }
-            self.slots.remove(slot);
-        }
-    }
-
-    /// Makes a connection known by its token.
-    fn register_token(&mut self, slot: usize) {
-        if let Some(entry) = self.slots.get_mut(slot) {
-            entry.token = entry.connection.token();
-            if let Some(token) = entry.token {
-                self.tokens.insert(token, slot);
-            }
-        }
-    }
-
-    /// A key whose token no connection has.
-    fn free_key(&mut self) -> u64 {
-        loop {
-            let key = Numbers::key(&mut self.host.random);
-            if !self.tokens.contains_key(&crate::wire::key::token(key)) {
-                return key;
-            }
-        }
-    }
-
-    /// The tuple from `local` to `remote`, with another port if it is 0 or taken.
-    fn free_tuple(&mut self, local: SocketAddr, remote: SocketAddr) -> Tuple {
-        let tuple = Tuple { local, remote };
-        if local.port() != 0 && self.demux.find(tuple).is_none() {
-            return tuple;
-        }
-        let taken = |tuple| self.demux.find(tuple).is_some();
-        Numbers::free_port(&mut self.host.random, tuple, taken)
     }
 }
