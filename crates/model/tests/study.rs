@@ -67,9 +67,9 @@ fn the_built_in_ones_are_valid_and_called_like_their_files() {
         assert_eq!(document.study().name, name);
         assert_eq!(document.study().world, World::Virtual);
         let plan = plan_of(&document).unwrap();
-        assert_eq!(plan.arms.len(), 5);
+        assert_eq!(plan.arms.len(), 10);
         assert_eq!(plan.arms[plan.baseline].label, "quic");
-        let runs = if name == "handover" { 3_500 } else { 1_000 };
+        let runs = if name == "handover" { 7_000 } else { 2_000 };
         assert_eq!(plan.runs.len(), runs);
     }
     assert_eq!(find("no-such-study"), None);

@@ -66,9 +66,12 @@ impl SubflowSet {
 
     /// Each, in the order of their numbers.
     pub fn iter(self) -> impl Iterator<Item = SubflowId> {
-        (0..SubflowId::MAX as u8)
-            .map(SubflowId)
-            .filter(move |id| self.contains(*id))
+        let mut rest = self.0;
+        std::iter::from_fn(move || {
+            let next = (rest != 0).then(|| SubflowId(rest.trailing_zeros() as u8));
+            rest &= rest.wrapping_sub(1); // without its lowest bit
+            next
+        })
     }
 }
 

@@ -170,7 +170,11 @@ impl EventLoop {
                 self.changes.clear();
                 self.send(true);
                 match turn {
-                    Turn::Until(until) => self.client_due = until,
+                    // What was sent since has set timers.
+                    Turn::Until(until) => {
+                        let timer = self.client_end.poll_at().unwrap_or(until);
+                        self.client_due = until.min(timer);
+                    }
                     Turn::Done => return Ok(()),
                 }
             }
@@ -178,8 +182,10 @@ impl EventLoop {
                 self.events += 1;
                 let was_settled = self.server.is_settled();
                 let end = &mut *self.server_end;
-                self.server_due = self.server.turn(self.now, end, sink)?;
+                let until = self.server.turn(self.now, end, sink)?;
                 self.send(false);
+                let timer = self.server_end.poll_at().unwrap_or(until);
+                self.server_due = until.min(timer);
                 if self.server.is_settled() && !was_settled {
                     // The client may be waiting for nothing else.
                     self.client_due = self.now;
