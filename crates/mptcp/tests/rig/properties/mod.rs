@@ -30,3 +30,15 @@ proptest! {
         run::run(&case, false);
     }
 }
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: cases() / 16, failure_persistence: None, ..ProptestConfig::default()
+    })]
+
+    /// Same seed, same packets.
+    #[test]
+    fn a_case_repeats_itself(case in case()) {
+        prop_assert!(run::run(&case, true) == run::run(&case, true));
+    }
+}

@@ -318,10 +318,29 @@ fn a_wrong_checksum_while_the_server_joins() {
             delays: [30, 10],
             begin: Begin::Connected,
             operations: vec![
-                Up { path: 0, direction: 0, up: false },
-                Faults { path: 0, loss: 0, duplicate: 0, reorder: 0, corrupt: 2, garble: 0 },
-                Open { side: 1, path: 1, server: 0, backup: false },
-                Write { side: 1, size: 14_201 },
+                Up {
+                    path: 0,
+                    direction: 0,
+                    up: false,
+                },
+                Faults {
+                    path: 0,
+                    loss: 0,
+                    duplicate: 0,
+                    reorder: 0,
+                    corrupt: 2,
+                    garble: 0,
+                },
+                Open {
+                    side: 1,
+                    path: 1,
+                    server: 0,
+                    backup: false,
+                },
+                Write {
+                    side: 1,
+                    size: 14_201,
+                },
                 Wait { ms: 30 },
             ],
             ..simplest()
@@ -341,7 +360,14 @@ fn a_wrong_checksum_in_data_that_is_sent_once_more() {
             operations: vec![
                 Wait { ms: 3 },
                 Write { side: 1, size: 1 },
-                Faults { path: 0, loss: 0, duplicate: 0, reorder: 0, corrupt: 30, garble: 0 },
+                Faults {
+                    path: 0,
+                    loss: 0,
+                    duplicate: 0,
+                    reorder: 0,
+                    corrupt: 30,
+                    garble: 0,
+                },
                 Announce { side: 0, which: 0 },
                 Wait { ms: 202 },
             ],
