@@ -30,3 +30,17 @@ proptest! {
         run::run(&case, false);
     }
 }
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: cases() / 16, failure_persistence: None, ..ProptestConfig::default()
+    })]
+
+    /// Same seed, same packets.
+    #[test]
+    fn a_case_repeats_itself(case in case()) {
+        let [one, other] = [(); 2].map(|()| run::run(&case, true).entries);
+        let same = one.iter().map(|e| (e.sent, &e.packet)).eq(other.iter().map(|e| (e.sent, &e.packet)));
+        prop_assert!(same);
+    }
+}
