@@ -12,7 +12,7 @@ use proptest::test_runner::{FileFailurePersistence, TestRunner};
 /// How many, unless PROPTEST_CASES says otherwise.
 fn cases() -> u32 {
     let given = std::env::var("PROPTEST_CASES").ok();
-    given.and_then(|n| n.parse().ok()).unwrap_or(256)
+    given.and_then(|n| n.parse().ok()).unwrap_or(10_000)
 }
 
 proptest! {
