@@ -1,6 +1,7 @@
 //! How the program speaks netlink: links, addresses, routes and rules, and Multipath TCP's
 //! path manager.
 
+mod address;
 pub mod generic;
 pub mod mptcp;
 pub mod route;

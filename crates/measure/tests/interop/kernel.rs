@@ -155,9 +155,10 @@ impl Kernel {
         {
             let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
             match accept4(listener.as_raw_fd(), flags) {
-                // SAFETY: the descriptor was just opened and belongs to no one else.
                 Ok(fd) => {
-                    self.connection = Some(unsafe { TcpStream::from_raw_fd(fd) });
+                    // SAFETY: the descriptor was just opened and belongs to no one else.
+                    let connection = unsafe { TcpStream::from_raw_fd(fd) };
+                    self.connection = Some(connection);
                     self.connected = true;
                 }
                 Err(nix::Error::EAGAIN) => {}

@@ -7,6 +7,7 @@
 
 mod capture;
 mod cases;
+mod counters;
 mod kernel;
 mod middlebox;
 mod ours;

@@ -2,7 +2,7 @@
 
 use crate::Failure;
 use crate::capture::Capture;
-use crate::middlebox::{self, Strips, Way};
+use crate::middlebox::{Middlebox, Way};
 use crate::stream::{Sink, Source};
 use model::Time;
 use mptcp::connection::{Event, SubflowInfo};
@@ -28,7 +28,7 @@ pub struct Ours {
     /// With the addresses that are sent from through it.
     interfaces: Vec<(Interface, Vec<IpAddr>)>,
     clock: Clock,
-    pub strips: Strips,
+    pub middlebox: Middlebox,
     pub capture: Capture,
     pub connection: Option<ConnectionId>,
     pub source: Source,
@@ -51,7 +51,7 @@ impl Ours {
             stack,
             interfaces,
             clock,
-            strips: Strips::Nothing,
+            middlebox: Middlebox::Absent,
             capture,
             connection: None,
             source,
@@ -122,7 +122,7 @@ impl Ours {
                 let now = self.clock.now();
                 let packet = &mut self.buffer[..length];
                 self.capture.push(since_start(now), packet)?;
-                middlebox::pass(self.strips, Way::In, packet);
+                self.middlebox.pass(Way::In, packet);
                 count(&mut self.carried, packet, Way::In);
                 self.stack.receive(now, packet);
                 self.send(now)?;
@@ -178,7 +178,7 @@ impl Ours {
         while let Some(transmit) = self.stack.transmit(now, &mut self.buffer) {
             let packet = &mut self.buffer[..transmit.length];
             count(&mut self.carried, packet, Way::Out);
-            middlebox::pass(self.strips, Way::Out, packet);
+            self.middlebox.pass(Way::Out, packet);
             self.capture.push(since_start(now), packet)?;
             let from =
                 |(_, addresses): &&(Interface, Vec<IpAddr>)| addresses.contains(&transmit.source);

@@ -211,10 +211,11 @@ impl PacketSocket {
             message.msg_hdr.msg_iovlen = 1;
         }
         let count = packets.len().min(BATCH) as libc::c_uint;
+        let fd = self.socket.as_raw_fd();
         // SAFETY: the first `count` messages name the address and one part each, which is a
         // packet; all of them outlive the call, which reads them only.
-        let fd = self.socket.as_raw_fd();
-        match unsafe { libc::sendmmsg(fd, messages.as_mut_ptr(), count, 0) } {
+        let sent = unsafe { libc::sendmmsg(fd, messages.as_mut_ptr(), count, 0) };
+        match sent {
             -1 => Err(io::Error::last_os_error()),
             count => Ok(count as usize),
         }

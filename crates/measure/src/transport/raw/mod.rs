@@ -218,6 +218,14 @@ impl<P: PacketEndpoint> Endpoint for Socket<P> {
     }
 
     fn sample(&mut self, now: Time, samples: &mut Vec<Sample>) {
+        for interface in &mut self.interfaces {
+            // What cannot be counted is no reason to end a run.
+            let lost = interface.lost().unwrap_or_default();
+            if lost > 0 {
+                let detail = format!("{lost} packets came in and found no room; they are lost");
+                self.notes.push(Event::new(now, EventKind::Note, detail));
+            }
+        }
         self.endpoint.sample(now, samples);
     }
 

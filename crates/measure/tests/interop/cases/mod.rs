@@ -57,6 +57,11 @@ pub const CASES: &[Case] = &[
         subflows::kernel_withdraws,
     ),
     case("we close the first subflow", subflows::first_closed),
+    // The kernel's client opens no subflow when it has none.
+    Case {
+        roles: ONE,
+        ..case("no subflow is left for a while", subflows::none_left)
+    },
     case("we finish first", ending::ours_first),
     case("the kernel finishes first", ending::kernel_first),
     case("both finish at once", ending::both),
@@ -68,5 +73,10 @@ pub const CASES: &[Case] = &[
     case("a middlebox strips the syn ack", fallback::syn_ack),
     case("a middlebox strips data", fallback::data),
     case("a middlebox strips all but syns", fallback::all_but_syn),
+    case("what we send is altered", fallback::ours_altered),
+    case(
+        "what the kernel sends is altered",
+        fallback::kernels_altered,
+    ),
     case("tshark agrees", dissection::agrees),
 ];

@@ -223,3 +223,24 @@ pub fn first_closed(setting: &Setting<'static>) -> Outcome {
     }
     Ok(())
 }
+
+/// Break before make: the connection has no subflow for a while, and goes on with a new one.
+pub fn none_left(setting: &Setting<'static>) -> Outcome {
+    let mut stage = Stage::new(setting, &[CLEAN, CLEAN])?;
+    stage.establish()?;
+    let (local, remote) = stage.pair(0);
+    let first = stage.ours.subflow(local, remote).ok_or("no subflow")?.id;
+    let (now, id) = (stage.ours.now(), stage.ours.id());
+    stage.ours.stack.close_subflow(now, id, first, true)?;
+    stage.until("the end of the only subflow", |stage| {
+        stage.ours.subflows().iter().all(|s| !s.established)
+            && stage.kernel.counter("MPRstRx").is_ok_and(|n| n == 1)
+    })?;
+    stage.ours.source.send(BYTES);
+    stage.kernel.source.send(BYTES);
+    stage.open(stage.client(1), stage.server(), false)?;
+    stage.until_joined(1)?;
+    stage.until_delivered()?;
+    stage.finish()?;
+    stage.expect_clean()
+}
