@@ -206,6 +206,9 @@ impl Source<'_> {
                 *room = Room(whole);
                 if !room.add(address, options) {
                     room.add(self.data_ack(), options);
+                } else {
+                    // The Data ACK that it displaced: the peer would send again what arrived.
+                    self.more = true;
                 }
             }
             let outbox = &mut self.path.outbox;

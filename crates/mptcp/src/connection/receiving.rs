@@ -203,7 +203,7 @@ impl Receiving {
             }
             match self.take_mapped(incoming, bytes, outcome) {
                 Ok(taken) => bytes = &bytes[taken..],
-                Err(fault) if may_fall_back && self.stream.is_contiguous() => {
+                Err(fault) if may_fall_back && self.is_next(fault) => {
                     self.become_plain(incoming);
                     outcome.fell_back = Some(fault);
                 }
@@ -213,6 +213,14 @@ impl Receiving {
         if !bytes.is_empty() {
             incoming.next += bytes.len() as u64;
         }
+    }
+
+    /// Whether plain TCP could go on with the data that cannot be taken: what was sent before
+    /// comes a second time, so that its sender cannot.
+    fn is_next(&self, fault: Fault) -> bool {
+        let next = self.numbers.map(|n| n.number(self.stream.next()));
+        let again = matches!(fault, Fault::Checksum(dsn) if Some(dsn) != next);
+        self.stream.is_contiguous() && !again
     }
 
     /// Takes what the next mapping covers; how much.

@@ -7,7 +7,7 @@ mod run;
 
 use case::case;
 use proptest::prelude::*;
-use proptest::test_runner::FileFailurePersistence;
+use proptest::test_runner::{FileFailurePersistence, TestRunner};
 
 /// How many, unless PROPTEST_CASES says otherwise.
 fn cases() -> u32 {
@@ -29,4 +29,21 @@ proptest! {
     fn the_stream_is_delivered_exactly_or_the_connection_ends_with_an_error(case in case()) {
         run::run(&case, false);
     }
+}
+
+/// Same seed, same packets. Without the macro, which would let PROPTEST_CASES have the last word.
+#[test]
+fn a_case_repeats_itself() {
+    let mut runner = TestRunner::new(ProptestConfig {
+        cases: cases() / 16,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    });
+    let repeats = runner.run(&case(), |case| {
+        let [one, other] = [(); 2].map(|()| run::run(&case, true).entries);
+        let one = one.iter().map(|e| (e.sent, &e.packet));
+        prop_assert!(one.eq(other.iter().map(|e| (e.sent, &e.packet))));
+        Ok(())
+    });
+    repeats.expect("every case repeats itself");
 }

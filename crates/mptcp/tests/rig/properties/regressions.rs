@@ -348,3 +348,31 @@ fn a_wrong_checksum_while_the_server_joins() {
         true,
     );
 }
+
+/// The sender had sent the byte once more on the same subflow when the fallback reached it.
+#[test]
+fn a_wrong_checksum_in_data_that_is_sent_once_more() {
+    run(
+        &Case {
+            seed: 813457943440703323,
+            checksum: [false, true],
+            ipv6: true,
+            operations: vec![
+                Wait { ms: 3 },
+                Write { side: 1, size: 1 },
+                Faults {
+                    path: 0,
+                    loss: 0,
+                    duplicate: 0,
+                    reorder: 0,
+                    corrupt: 30,
+                    garble: 0,
+                },
+                Announce { side: 0, which: 0 },
+                Wait { ms: 202 },
+            ],
+            ..simplest()
+        },
+        true,
+    );
+}

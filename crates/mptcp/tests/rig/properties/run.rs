@@ -8,6 +8,7 @@ use walkabout_mptcp::connection::Config;
 use super::case::{Begin, Case, Operation, PATHS};
 use super::order::Order;
 use crate::network::lane::Lane;
+use crate::network::log::Log;
 use crate::pair::{CLIENT, PORT, Pair, Quality, SERVER, SERVER_ADDRESSES, config};
 
 /// After everything works again all is over by then: 15 window probes of two minutes at most to an
@@ -42,7 +43,7 @@ fn host(case: &Case, side: usize) -> Config {
 ///
 /// # Panics
 /// When something does not hold.
-pub fn run(case: &Case, logged: bool) -> String {
+pub fn run(case: &Case, logged: bool) -> Log {
     let path = |delay| Quality {
         delay: Duration::from_millis(delay),
         bottleneck: (case.rate > 0).then_some((case.rate * 1_000_000, 30 * 1_500)),
@@ -73,12 +74,7 @@ pub fn run(case: &Case, logged: bool) -> String {
     }
     run.conclude();
     run.release();
-    run.pair
-        .network
-        .log
-        .as_ref()
-        .map(|l| l.render())
-        .unwrap_or_default()
+    run.pair.network.log.take().unwrap_or_default()
 }
 
 impl Run<'_> {
