@@ -118,6 +118,11 @@ impl Mappings {
         Added::Taken
     }
 
+    /// Those that speak of data from `offset` of the subflow on.
+    pub(super) fn after(&self, offset: u64) -> impl Iterator<Item = &Mapping> {
+        self.known.iter().filter(move |m| m.end() > offset)
+    }
+
     /// The mapping of the byte at `offset`; forgets those before.
     pub(super) fn at(&mut self, offset: u64) -> Option<Mapping> {
         while self.known.front().is_some_and(|m| m.end() <= offset) {

@@ -5,7 +5,7 @@ use super::mapping::{Added, Mapping};
 use super::path::{Origin, Phase};
 use super::receiving::{Fault, Outcome};
 use super::shared::Protocol;
-use super::{FallbackReason, reason};
+use super::{Failure, FallbackReason, reason};
 use crate::subflow::Received;
 use crate::wire::Segment;
 use crate::wire::mptcp::{self, Dss, Join, MptcpOption, Number};
@@ -20,7 +20,11 @@ impl Connection {
         segment: &Segment<'_>,
         result: &Received,
     ) {
-        if self.shared.is_plain() || segment.flags.syn {
+        if self.shared.is_plain() {
+            self.check_in_step(ctx, id, segment);
+            return;
+        }
+        if segment.flags.syn {
             return;
         }
         self.confirm(ctx, id, segment, result);
@@ -63,6 +67,26 @@ impl Connection {
                 MptcpOption::Fail { dsn } => self.on_peer_fail(ctx, id, *dsn),
                 MptcpOption::FastClose { key } => self.on_fast_close(ctx, *key),
             }
+        }
+    }
+
+    /// Plain TCP cannot tell data that is sent once more from new data.
+    fn check_in_step(&mut self, ctx: &mut Context<'_>, id: SubflowId, segment: &Segment<'_>) {
+        let mappings = segment
+            .options
+            .mptcp
+            .iter()
+            .filter_map(|option| match option {
+                MptcpOption::Dss(dss) => dss.mapping,
+                _ => None,
+            });
+        let out_of_step = |mapping: mptcp::Mapping| {
+            let path = self.path(id);
+            path.is_some_and(|p| self.receiving.is_out_of_step(&p.state.incoming, &mapping))
+        };
+        if mappings.into_iter().any(out_of_step) {
+            ctx.counters.bad_mappings += 1;
+            self.fail(ctx, Failure::Reset);
         }
     }
 

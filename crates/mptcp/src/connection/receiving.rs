@@ -203,7 +203,7 @@ impl Receiving {
             }
             match self.take_mapped(incoming, bytes, outcome) {
                 Ok(taken) => bytes = &bytes[taken..],
-                Err(fault) if may_fall_back && self.is_next(fault) => {
+                Err(fault) if may_fall_back && self.is_next(incoming, fault) => {
                     self.become_plain(incoming);
                     outcome.fell_back = Some(fault);
                 }
@@ -215,12 +215,31 @@ impl Receiving {
         }
     }
 
-    /// Whether plain TCP could go on with the data that cannot be taken: what was sent before
-    /// comes a second time, so that its sender cannot.
-    fn is_next(&self, fault: Fault) -> bool {
-        let next = self.numbers.map(|n| n.number(self.stream.next()));
-        let again = matches!(fault, Fault::Checksum(dsn) if Some(dsn) != next);
-        self.stream.is_contiguous() && !again
+    /// Whether plain TCP could go on with the data that cannot be taken: where something comes a
+    /// second time, be it this or what waits behind it, its sender cannot.
+    fn is_next(&self, incoming: &Incoming, fault: Fault) -> bool {
+        let Some(numbers) = self.numbers else {
+            return self.stream.is_contiguous();
+        };
+        let next = self.stream.next();
+        let again = matches!(fault, Fault::Checksum(dsn) if dsn != numbers.number(next));
+        let base = incoming.next - incoming.held.len() as u64;
+        let in_step = incoming.mappings.after(base).all(|mapping| {
+            numbers.beyond(mapping.wire.dsn, next) == mapping.start.wrapping_sub(base) as i64
+        });
+        self.stream.is_contiguous() && !again && in_step
+    }
+
+    /// Whether a mapping says of data to come something else than plain TCP will make of it: its
+    /// sender did not fall back, and sends once more what it holds for lost.
+    pub(super) fn is_out_of_step(&self, incoming: &Incoming, wire: &mptcp::Mapping) -> bool {
+        let (Some(_), Some(numbers)) = (self.plain, self.numbers) else {
+            return false;
+        };
+        let start = wire.subflow_seq.wrapping_sub(1);
+        let ahead = start.wrapping_sub(incoming.next as u32) as i32;
+        let speaks_of_data = wire.subflow_seq != 0 && wire.length != 0 && ahead >= 0;
+        speaks_of_data && numbers.beyond(wire.dsn, self.stream.next()) != i64::from(ahead)
     }
 
     /// Takes what the next mapping covers; how much.

@@ -376,3 +376,55 @@ fn a_wrong_checksum_in_data_that_is_sent_once_more() {
         true,
     );
 }
+
+/// What was sent twice on the same subflow came after the data whose checksum was wrong.
+#[test]
+fn a_wrong_checksum_before_data_that_was_sent_once_more() {
+    run(
+        &Case {
+            seed: 13369935087582176,
+            checksum: [false, true],
+            rate: 3,
+            operations: vec![
+                Faults {
+                    path: 0,
+                    loss: 22,
+                    duplicate: 0,
+                    reorder: 0,
+                    corrupt: 28,
+                    garble: 0,
+                },
+                Wait { ms: 4 },
+                Backup {
+                    side: 0,
+                    nth: 0,
+                    backup: false,
+                },
+                Write {
+                    side: 1,
+                    size: 2_841,
+                },
+                Open {
+                    side: 1,
+                    path: 0,
+                    server: 0,
+                    backup: false,
+                },
+                Write {
+                    side: 0,
+                    size: 8_521,
+                },
+                Open {
+                    side: 1,
+                    path: 0,
+                    server: 0,
+                    backup: false,
+                },
+                Wait { ms: 1 },
+                Wait { ms: 410 },
+            ],
+            ..simplest()
+        },
+        true,
+    );
+}
