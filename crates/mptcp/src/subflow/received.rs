@@ -11,7 +11,7 @@ pub struct Received {
     /// The part of its payload that is next in order: the offset of the first new byte in the
     /// stream, and where it begins in the payload. The owner takes it now or never.
     pub in_order: Option<InOrder>,
-    /// Whether data that waited behind a gap is in order now: see [`Subflow::take_buffered`].
+    /// Whether data that waited behind a gap is in order now: see [`super::Subflow::take_buffered`].
     pub buffered: bool,
     /// Whether it acknowledged something new (cumulatively).
     pub acked: bool,
