@@ -1,7 +1,9 @@
 //! The nouns every part of Walkabout shares: units, time, paths, scenarios and the
 //! schemas of what a run records. Pure: no clock, no file, no socket.
 
+pub mod columns;
 pub mod family;
+pub mod live;
 pub mod manifest;
 pub mod path;
 pub mod random;

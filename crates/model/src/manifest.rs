@@ -1,5 +1,6 @@
 //! What a run folder says about itself: `manifest.json`.
 
+use crate::live::LiveFacts;
 use crate::random::Seed;
 use crate::record::FORMAT_VERSION;
 use crate::scenario::Scenario;
@@ -52,6 +53,9 @@ pub struct Manifest {
     /// Highest resident memory of the run's process; absent until the run ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peak_memory_bytes: Option<u64>,
+    /// What only a run on real interfaces has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub live: Option<LiveFacts>,
 }
 
 impl Manifest {
@@ -87,6 +91,7 @@ impl Manifest {
             skipped: Vec::new(),
             timing: None,
             peak_memory_bytes: None,
+            live: None,
         }
     }
 }

@@ -11,10 +11,12 @@ pub enum World {
     /// The same link models between network namespaces, in real time.
     #[default]
     Emulated,
+    /// Real interfaces to a test server (`walkabout test`).
+    Live,
 }
 
 impl World {
-    /// Every world.
+    /// The worlds a scenario can be run in.
     pub const ALL: [World; 2] = [World::Virtual, World::Emulated];
 
     /// The name on the command line, in manifests, reports and docs.
@@ -22,6 +24,7 @@ impl World {
         match self {
             World::Virtual => "virtual",
             World::Emulated => "emulated",
+            World::Live => "live",
         }
     }
 

@@ -1,19 +1,24 @@
 //! What does a client say first on each channel? Which channel of the pattern it is, and the
-//! pattern with its parameters.
+//! pattern with its parameters; to a test server also by which right it asks.
 //!
 //! ```text
-//! bytes 0-3   magic `WLK1`
+//! bytes 0-3   magic `WLK1`, or `WLK2` with a token
 //! byte 4      channel of the pattern, from 0
 //! bytes 5-8   length of what follows, big-endian
-//! bytes 9..   the `Traffic` as JSON
+//! bytes 9..   JSON: the `Traffic` (`WLK1`), or the token and the request (`WLK2`):
+//!             {"token": "...", "request": {"traffic": {"ping": {}}}}
+//!             {"token": "...", "request": "records"}
 //! ```
 
 use crate::Channels;
 use crate::pattern::{self, Impossible};
 use model::scenario::Traffic;
+use serde::{Deserialize, Serialize};
 
-/// The first bytes: the name and version of this protocol.
+/// The first bytes of a hello without a token: the name and version of this protocol.
 pub const MAGIC: [u8; 4] = *b"WLK1";
+/// The first bytes of a hello with a token.
+pub const MAGIC_WITH_TOKEN: [u8; 4] = *b"WLK2";
 /// Bytes before the JSON.
 pub const HEADER: usize = 9;
 /// The longest JSON that is accepted: many times what any pattern needs, and little enough for
@@ -23,10 +28,31 @@ pub const MAX_LENGTH: usize = 4096;
 /// A channel's first words.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Hello {
-    /// The channel of the pattern.
+    /// The channel of the pattern; 0 for anything but traffic.
     pub channel: usize,
-    /// The pattern.
-    pub traffic: Traffic,
+    /// What is asked for.
+    pub request: Request,
+    /// By which right, towards a test server; its words are the platform's.
+    pub token: Option<String>,
+}
+
+/// What a client asks for on a channel.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Request {
+    /// The other half of this pattern.
+    Traffic(Traffic),
+    /// What the server recorded of the token's session (`model::live::SessionRecords`): its length as
+    /// four bytes, big-endian, and the JSON. Only with a token.
+    Records,
+}
+
+/// The JSON behind [`MAGIC_WITH_TOKEN`].
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WithToken {
+    token: String,
+    request: Request,
 }
 
 /// A hello that cannot be accepted.
@@ -34,7 +60,7 @@ pub struct Hello {
 pub enum HelloError {
     /// Not this protocol.
     #[error(
-        "the channel begins with {found:02x?}, not with `WLK1`: the peer is not Walkabout, or of \
+        "the channel begins with {found:02x?}, not with `WLK1` or `WLK2`: the peer is not Walkabout, or of \
          another version"
     )]
     Magic {
@@ -84,22 +110,38 @@ pub enum Parsed {
 }
 
 /// The bytes of a hello.
+///
+/// # Panics
+/// When it asks for records without a token: no server could say whose.
 pub fn emit(hello: &Hello) -> Vec<u8> {
-    let json = serde_json::to_vec(&hello.traffic).expect("traffic patterns are JSON");
+    let (magic, json) = match (&hello.token, &hello.request) {
+        (Some(token), request) => {
+            let (token, request) = (token.clone(), request.clone());
+            let json = serde_json::to_vec(&WithToken { token, request });
+            (MAGIC_WITH_TOKEN, json)
+        }
+        (None, Request::Traffic(traffic)) => (MAGIC, serde_json::to_vec(traffic)),
+        (None, Request::Records) => panic!("records are asked for with a token"),
+    };
+    let json = json.expect("hellos are JSON");
     let mut bytes = Vec::with_capacity(HEADER + json.len());
-    bytes.extend_from_slice(&MAGIC);
+    bytes.extend_from_slice(&magic);
     bytes.push(u8::try_from(hello.channel).expect("patterns have few channels"));
     bytes.extend_from_slice(&(json.len() as u32).to_be_bytes());
     bytes.extend_from_slice(&json);
     bytes
 }
 
-/// Begins every channel of `traffic`: what the client's driver does once, before the first
-/// poll of the client half.
-pub fn greet(channels: &mut dyn Channels, traffic: &Traffic) {
+/// Begins every channel of `traffic`, with `token` towards a test server: what the client's driver
+/// does once, before the first poll of the client half.
+pub fn greet(channels: &mut dyn Channels, traffic: &Traffic, token: Option<&str>) {
     for channel in 0..traffic.channels() {
-        let traffic = traffic.clone();
-        channels.write(channel, &emit(&Hello { channel, traffic }));
+        let hello = Hello {
+            channel,
+            request: Request::Traffic(traffic.clone()),
+            token: token.map(str::to_owned),
+        };
+        channels.write(channel, &emit(&hello));
     }
 }
 
@@ -107,8 +149,9 @@ pub fn greet(channels: &mut dyn Channels, traffic: &Traffic) {
 ///
 /// ```
 /// use model::scenario::{Ping, Traffic};
-/// use walkabout_traffic::hello::{Hello, Parsed, emit, parse};
-/// let hello = Hello { channel: 0, traffic: Traffic::Ping(Ping::default()) };
+/// use walkabout_traffic::hello::{Hello, Parsed, Request, emit, parse};
+/// let request = Request::Traffic(Traffic::Ping(Ping::default()));
+/// let hello = Hello { channel: 0, request, token: None };
 /// let bytes = emit(&hello);
 /// assert_eq!(parse(&bytes[..3]).unwrap(), Parsed::Incomplete { missing: 6 });
 /// let length = bytes.len();
@@ -118,12 +161,13 @@ pub fn greet(channels: &mut dyn Channels, traffic: &Traffic) {
 /// # Errors
 /// As soon as the bytes so far cannot become an acceptable hello.
 pub fn parse(bytes: &[u8]) -> Result<Parsed, HelloError> {
-    let magic = bytes.len().min(MAGIC.len());
-    if bytes[..magic] != MAGIC[..magic] {
+    let magic = &bytes[..bytes.len().min(MAGIC.len())];
+    if !MAGIC.starts_with(magic) && !MAGIC_WITH_TOKEN.starts_with(magic) {
         let mut found = [0; 4];
-        found[..magic].copy_from_slice(&bytes[..magic]);
+        found[..magic.len()].copy_from_slice(magic);
         return Err(HelloError::Magic { found });
     }
+    let with_token = *magic == MAGIC_WITH_TOKEN;
     let Some((&[_, _, _, _, channel, l0, l1, l2, l3], rest)) = bytes.split_first_chunk::<HEADER>()
     else {
         return Ok(Parsed::Incomplete {
@@ -139,18 +183,34 @@ pub fn parse(bytes: &[u8]) -> Result<Parsed, HelloError> {
             missing: length - rest.len(),
         });
     };
-    let traffic: Traffic = serde_json::from_slice(json)?;
-    pattern::check(&traffic)?;
+    let (token, request) = match with_token {
+        true => {
+            let WithToken { token, request } = serde_json::from_slice(json)?;
+            (Some(token), request)
+        }
+        false => (None, Request::Traffic(serde_json::from_slice(json)?)),
+    };
     let channel = usize::from(channel);
-    if channel >= traffic.channels() {
+    let (pattern, channels) = match &request {
+        Request::Traffic(traffic) => {
+            pattern::check(traffic)?;
+            (traffic.name(), traffic.channels())
+        }
+        Request::Records => ("records", 1),
+    };
+    if channel >= channels {
         return Err(HelloError::Channel {
             channel,
-            pattern: traffic.name(),
-            channels: traffic.channels(),
+            pattern,
+            channels,
         });
     }
     Ok(Parsed::Complete {
-        hello: Hello { channel, traffic },
+        hello: Hello {
+            channel,
+            request,
+            token,
+        },
         length: HEADER + length,
     })
 }
@@ -165,7 +225,8 @@ mod tests {
     fn interactive(channel: usize) -> Hello {
         Hello {
             channel,
-            traffic: Traffic::Interactive(Interactive::default()),
+            request: Request::Traffic(Traffic::Interactive(Interactive::default())),
+            token: None,
         }
     }
 
@@ -194,8 +255,8 @@ mod tests {
 
     #[test]
     fn bad_hellos_say_what_is_wrong() {
-        assert!(error(b"GET / HTTP/1.1").contains("not with `WLK1`"));
-        assert!(error(b"W1").contains("not with `WLK1`"));
+        assert!(error(b"GET / HTTP/1.1").contains("not with `WLK1` or `WLK2`"));
+        assert!(error(b"W1").contains("not with `WLK1` or `WLK2`"));
         assert!(
             error(b"WLK1\x00\xff\xff\xff\xff").contains("4294967295 bytes, more than the 4096")
         );
@@ -204,6 +265,27 @@ mod tests {
         assert!(error(&with_json(1, r#"{"ping":{}}"#)).contains("channel 1, but `ping` has 1"));
         let no_period = r#"{"interactive":{"period":"0 s"}}"#;
         assert!(error(&with_json(0, no_period)).contains("a period of 0 s"));
+    }
+
+    #[test]
+    fn a_token_comes_with_its_request() {
+        let token = Some("e30.c2ln".to_owned());
+        let hello = Hello {
+            token,
+            ..interactive(0)
+        };
+        let bytes = emit(&hello);
+        assert_eq!(bytes[..4], MAGIC_WITH_TOKEN);
+        insta::assert_snapshot!(
+            std::str::from_utf8(&bytes[9..]).expect("JSON is UTF-8"),
+            @r#"{"token":"e30.c2ln","request":{"traffic":{"interactive":{"chunk_size":"2 kB","period":"100 ms","ack_size":"9 B"}}}}"#
+        );
+        let mut records = with_json(0, r#"{"token":"x","request":"records"}"#);
+        records[..4].copy_from_slice(&MAGIC_WITH_TOKEN);
+        let Ok(Parsed::Complete { hello, .. }) = parse(&records) else {
+            panic!("a hello");
+        };
+        assert_eq!(hello.request, Request::Records);
     }
 
     proptest! {
@@ -218,7 +300,18 @@ mod tests {
                 ack_size: ByteSize::from_bytes(ack),
             });
             let bulk = Traffic::Bulk(Bulk { size: ByteSize::from_bytes(size) });
-            for hello in [Hello { channel, traffic }, Hello { channel: 0, traffic: bulk }] {
+            let hello = |channel, traffic, token: Option<&str>| Hello {
+                channel,
+                request: Request::Traffic(traffic),
+                token: token.map(str::to_owned),
+            };
+            let records = Hello { channel: 0, request: Request::Records, token: Some("t".into()) };
+            for hello in [
+                hello(channel, traffic.clone(), None),
+                hello(channel, traffic, Some("a.b")),
+                hello(0, bulk, None),
+                records,
+            ] {
                 let mut bytes = emit(&hello);
                 let length = bytes.len();
                 bytes.extend(&tail);

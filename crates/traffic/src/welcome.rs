@@ -1,7 +1,7 @@
 //! Which of a server's channels is which channel of the pattern? The hellos say.
 
 use crate::Channels;
-use crate::hello::{self, Hello, HelloError, Parsed};
+use crate::hello::{self, Hello, HelloError, Parsed, Request};
 use model::scenario::Traffic;
 
 /// Why a channel was turned away.
@@ -20,6 +20,9 @@ pub enum Refusal {
         /// The pattern being served.
         served: &'static str,
     },
+    /// Only test servers hand out records.
+    #[error("the hello asks for records, which only a test server hands out")]
+    Records,
     /// The pattern's channel is taken.
     #[error("a second hello for channel {channel} of the pattern")]
     Taken {
@@ -105,7 +108,13 @@ impl Welcome {
     }
 
     fn admit(&mut self, number: usize, hello: Hello) -> Result<(), Refusal> {
-        let Hello { channel, traffic } = hello;
+        let Hello {
+            channel, request, ..
+        } = hello;
+        // A token asks for no more than is given here without one.
+        let Request::Traffic(traffic) = request else {
+            return Err(Refusal::Records);
+        };
         let served = self.traffic.get_or_insert_with(|| traffic.clone());
         if *served != traffic {
             return Err(Refusal::OtherTraffic {
@@ -226,7 +235,7 @@ mod tests {
     /// What a client's driver sends on each channel.
     fn greetings(traffic: &Traffic) -> Vec<Vec<u8>> {
         let mut client = Transport::default();
-        hello::greet(&mut client, traffic);
+        hello::greet(&mut client, traffic, None);
         client.written.into_iter().map(|(_, bytes)| bytes).collect()
     }
 

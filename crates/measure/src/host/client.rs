@@ -20,6 +20,7 @@ pub struct Client {
     names: Vec<Name>,
     paths: Vec<PathView>,
     traffic: Traffic,
+    token: Option<String>,
     half: Box<dyn Half>,
     manager: Option<Box<dyn PathManager>>,
     started: bool,
@@ -44,11 +45,20 @@ impl Client {
             names,
             paths,
             traffic: traffic.clone(),
+            token: None,
             half: pattern::client(traffic),
             manager,
             started: false,
             next_decision: Time::ZERO,
             messages: Vec::new(),
+        }
+    }
+
+    /// The same, showing `token` to a test server.
+    pub fn with_token(self, token: impl Into<String>) -> Client {
+        Client {
+            token: Some(token.into()),
+            ..self
         }
     }
 
@@ -83,7 +93,7 @@ impl Client {
             self.started = true;
             self.observer
                 .event(now, EventKind::ApplicationStart, "", sink);
-            hello::greet(endpoint, &self.traffic);
+            hello::greet(endpoint, &self.traffic, self.token.as_deref());
         }
         if self.started {
             self.half.poll(now, endpoint, &mut self.messages);

@@ -186,7 +186,7 @@ impl Entry {
     pub fn implementation(&self, world: World) -> Implementation {
         match world {
             World::Virtual => self.virtual_time,
-            World::Emulated => self.emulated,
+            World::Emulated | World::Live => self.emulated,
         }
     }
 

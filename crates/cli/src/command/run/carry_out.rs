@@ -17,7 +17,7 @@ pub fn side_by_side(world: World, asked: Option<u16>, traffic: &Traffic) -> usiz
     match (asked, world) {
         (Some(jobs), _) => usize::from(jobs),
         (None, World::Virtual) => cores,
-        (None, World::Emulated) => emulated::Crew::jobs_for(traffic, cores),
+        (None, World::Emulated | World::Live) => emulated::Crew::jobs_for(traffic, cores),
     }
 }
 
@@ -65,7 +65,7 @@ pub fn carry_out(
     };
     match world {
         World::Virtual => virtual_time::Crew { jobs }.run(runs, interrupted, watch),
-        World::Emulated => {
+        World::Emulated | World::Live => {
             let program = std::env::current_exe().map_err(Failure::failed)?;
             let crew = emulated::Crew {
                 worker: (program, vec!["worker".to_owned()]),

@@ -20,7 +20,7 @@ fn cost(run: &RunSpec) -> Duration {
     let duration = run.scenario.duration.get();
     match run.world {
         World::Virtual => duration / VIRTUAL_SPEED,
-        World::Emulated => duration + OVERHEAD,
+        World::Emulated | World::Live => duration + OVERHEAD,
     }
 }
 

@@ -26,7 +26,7 @@ pub fn show(experiment: &Experiment, jobs: usize, json: bool) -> Option<Value> {
     let study = experiment.study();
     let expected = match study.world {
         World::Virtual => probed(experiment, jobs),
-        World::Emulated => real(experiment),
+        World::Emulated | World::Live => real(experiment),
     };
     if json {
         let cases = plan.cases.iter().map(|case| {

@@ -112,7 +112,7 @@ impl Study {
                 simulate,
                 step,
             ),
-            World::Emulated => {
+            World::Emulated | World::Live => {
                 execute::in_real_time(&experiment, &out, &pending, interrupted, step)
             }
         };
@@ -147,8 +147,8 @@ impl Study {
         let cores = || std::thread::available_parallelism().map_or(1, |n| n.get());
         match (world, self.jobs) {
             (World::Virtual, jobs) => Ok(jobs.map_or_else(cores, usize::from)),
-            (World::Emulated, None | Some(1)) => Ok(1),
-            (World::Emulated, Some(_)) => Err(Failure::usage(
+            (World::Emulated | World::Live, None | Some(1)) => Ok(1),
+            (World::Emulated | World::Live, Some(_)) => Err(Failure::usage(
                 "in the emulated world the runs of a study go one at a time, so that none \
                  disturbs another; leave --jobs out",
             )),
