@@ -39,6 +39,20 @@ pub(super) struct Timers {
     pub(super) backoff: u32,
 }
 
+/// The first of these times. Asked after every segment, so without an iterator over options.
+#[inline]
+pub(crate) fn earliest<const N: usize>(times: [Option<Time>; N]) -> Option<Time> {
+    let mut first: Option<Time> = None;
+    for time in times {
+        if let Some(at) = time
+            && first.is_none_or(|first| at < first)
+        {
+            first = Some(at);
+        }
+    }
+    first
+}
+
 impl Timers {
     pub(super) fn set_retransmission(&mut self, at: Time) {
         self.retransmission = Some((Waiting::Retransmission, at));
@@ -54,17 +68,14 @@ impl Timers {
 impl Subflow {
     /// When [`Subflow::poll`] or [`Subflow::transmit`] has something to do next.
     pub fn poll_at(&self) -> Option<Time> {
-        [
+        earliest([
             self.timers.retransmission.map(|(_, at)| at),
             self.acks.timer,
             self.acks.compression_timer,
             self.pacer.waiting,
             self.timers.keep_alive,
             self.timers.time_wait,
-        ]
-        .into_iter()
-        .flatten()
-        .min()
+        ])
     }
 
     /// Timers that are due.

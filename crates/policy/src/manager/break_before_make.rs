@@ -141,15 +141,15 @@ impl BreakBeforeMake {
         started: &[&ConnectionView],
         silent: &BTreeMap<(usize, PathIndex), String>,
     ) -> Option<String> {
-        let name = label(view, HOME);
+        let name = || label(view, HOME);
         if !is_up(view, HOME) {
-            return Some(format!("the interface of {name} is down"));
+            return Some(format!("the interface of {} is down", name()));
         }
         started.iter().find_map(|c| match c.on(HOME) {
-            None => Some(format!("connection {} has no subflow on {name}", c.id)),
+            None => Some(format!("connection {} has no subflow on {}", c.id, name())),
             Some(_) => silent
                 .get(&(c.id, HOME))
-                .map(|verdict| format!("connection {} on {name}: {verdict}", c.id)),
+                .map(|verdict| format!("connection {} on {}: {verdict}", c.id, name())),
         })
     }
 
