@@ -279,6 +279,9 @@ impl Connection {
             match length {
                 Some(length) => {
                     let tuple = path.state.tuple;
+                    if path.tcp.has_sent_all() {
+                        self.ready.remove(id);
+                    }
                     self.sending.views.mark(id);
                     if first_data {
                         self.emit(ctx, Event::FirstData(id));

@@ -178,6 +178,8 @@ struct Pending {
     probe: bool,
     /// An acknowledgement, for the owner's options or as a challenge.
     ack: bool,
+    /// Nothing, unless something happens: the last segment went only because there was nothing else.
+    nothing: bool,
 }
 
 #[derive(Debug, Default)]

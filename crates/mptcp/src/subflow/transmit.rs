@@ -26,6 +26,7 @@ impl Subflow {
         packet: &mut [u8],
     ) -> Option<usize> {
         self.pacer.waiting = None;
+        self.pending.nothing = false;
         if let Some((seq, ack)) = self.pending.reset.take() {
             return Some(self.write_reset(seq, ack, options, packet));
         }
@@ -374,7 +375,14 @@ impl Subflow {
             ecn: Ecn::NotCapable,
             payload: &[],
         };
+        self.pending.nothing = true;
         Some(self.write(now, draft, options, packet))
+    }
+
+    /// Whether another [`Subflow::transmit`], right after the last one and nothing else, would have
+    /// nothing to send; where it is false, it may.
+    pub fn has_sent_all(&self) -> bool {
+        self.pending.nothing && !self.pending.ack
     }
 
     fn paces(&self, congestion: &Congestion<'_>) -> bool {

@@ -101,6 +101,12 @@ impl<'a> Segment<'a> {
     /// Reads an IP packet and checks its checksums. What follows the IP packet's own length is
     /// ignored, and so are the urgent pointer and the reserved bits.
     pub fn parse(packet: &'a [u8]) -> Result<Segment<'a>, ParseError> {
+        Segment::read(packet, true)
+    }
+
+    /// [`Segment::parse`] that checks TCP's checksum only if `verify`.
+    #[inline]
+    pub(crate) fn read(packet: &'a [u8], verify: bool) -> Result<Segment<'a>, ParseError> {
         let (header, bytes) = ip::Header::parse(packet)?;
         let (fixed, rest) = bytes
             .split_first_chunk::<FIXED_HEADER>()
@@ -111,15 +117,18 @@ impl<'a> Segment<'a> {
         let (options, payload) = rest
             .split_at_checked(options)
             .ok_or(ParseError::Truncated)?;
-        let mut sum = header.pseudo_header(bytes.len());
-        sum.add(bytes);
-        if sum.checksum() != 0 {
-            return Err(ParseError::Checksum("TCP"));
+        if verify {
+            let mut sum = header.pseudo_header(bytes.len());
+            sum.add(bytes);
+            if sum.checksum() != 0 {
+                return Err(ParseError::Checksum("TCP"));
+            }
         }
         let u16_at = |at| u16::from_be_bytes([fixed[at], fixed[at + 1]]);
         let seq_at = |at| Seq(u32::from(u16_at(at)) << 16 | u32::from(u16_at(at + 2)));
         let flags = Flags::from_byte(fixed[13]);
-        let mut segment = Segment {
+        // In its place from the start: it is large.
+        let mut segment = Ok(Segment {
             source: SocketAddr::new(header.source, u16_at(0)),
             destination: SocketAddr::new(header.destination, u16_at(2)),
             ecn: header.ecn,
@@ -129,9 +138,11 @@ impl<'a> Segment<'a> {
             window: u16_at(14),
             options: Options::default(),
             payload,
-        };
-        segment.options.read(options, flags.syn, flags.ack);
-        Ok(segment)
+        });
+        if let Ok(segment) = &mut segment {
+            segment.options.read(options, flags.syn, flags.ack);
+        }
+        segment
     }
 
     /// Writes the IP packet with its checksums into `packet`; returns its length.

@@ -212,7 +212,7 @@ impl<P: Clone> Link<P> {
 
     /// Takes what a stage passed on, the first packet before the others, to the stage of this
     /// index; the packet to move next.
-    #[inline]
+    #[inline(always)]
     fn onward(&mut self, index: usize) -> Option<(usize, Packet<P>)> {
         let last = self.out.passed.pop();
         if self.out.passed.is_empty()
