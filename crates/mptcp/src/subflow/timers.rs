@@ -39,18 +39,14 @@ pub(super) struct Timers {
     pub(super) backoff: u32,
 }
 
-/// The first of these times. Asked after every segment, so without an iterator over options.
-#[inline]
+/// The first of these times. Asked after every segment, so without branches.
+#[inline(always)]
 pub(crate) fn earliest<const N: usize>(times: [Option<Time>; N]) -> Option<Time> {
-    let mut first: Option<Time> = None;
-    for time in times {
-        if let Some(at) = time
-            && first.is_none_or(|first| at < first)
-        {
-            first = Some(at);
-        }
+    let mut first = Time::MAX;
+    for time in &times {
+        first = first.min(time.unwrap_or(Time::MAX));
     }
-    first
+    (first != Time::MAX).then_some(first)
 }
 
 impl Timers {

@@ -1,7 +1,6 @@
 //! What is in a TCP segment, and how does it become an IP packet and back?
 
 use super::{Ecn, Options, Seq, ip};
-use bytes::BufMut;
 use std::net::SocketAddr;
 
 /// The flags of a TCP header (RFC 9293, section 3.1).
@@ -162,17 +161,19 @@ impl<'a> Segment<'a> {
         header.emit(ip_header, length);
 
         let segment = &mut packet[..length];
-        let mut out = &mut segment[..FIXED_HEADER];
-        out.put_u16(self.source.port());
-        out.put_u16(self.destination.port());
-        out.put_u32(self.seq.0);
-        out.put_u32(if self.flags.ack { self.ack.0 } else { 0 });
-        out.put_u8(((FIXED_HEADER + options) / 4) as u8 * 0x10);
-        out.put_u8(self.flags.to_byte());
-        out.put_u16(self.window);
-        // Checksum and urgent pointer.
-        out.put_u32(0);
-        self.options.emit(&mut segment[FIXED_HEADER..]);
+        let mut fixed = [0; FIXED_HEADER];
+        fixed[0..2].copy_from_slice(&self.source.port().to_be_bytes());
+        fixed[2..4].copy_from_slice(&self.destination.port().to_be_bytes());
+        fixed[4..8].copy_from_slice(&self.seq.0.to_be_bytes());
+        let ack = if self.flags.ack { self.ack.0 } else { 0 };
+        fixed[8..12].copy_from_slice(&ack.to_be_bytes());
+        fixed[12] = ((FIXED_HEADER + options) / 4) as u8 * 0x10;
+        fixed[13] = self.flags.to_byte();
+        fixed[14..16].copy_from_slice(&self.window.to_be_bytes());
+        // Checksum and urgent pointer stay 0.
+        segment[..FIXED_HEADER].copy_from_slice(&fixed);
+        self.options
+            .emit_as_long(options, &mut segment[FIXED_HEADER..]);
         segment[FIXED_HEADER + options..].copy_from_slice(self.payload);
         let mut sum = header.pseudo_header(length);
         sum.add(segment);
