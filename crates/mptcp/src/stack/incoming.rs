@@ -124,6 +124,7 @@ impl Stack {
     }
 
     /// A reset in answer to a segment, unless it is one.
+    #[cold]
     fn refuse(&mut self, segment: &Segment<'_>, reason: Option<u8>) {
         if !segment.flags.rst && self.resets.len() < MAX_RESETS {
             self.resets.push_back(StrayReset::to(segment, reason));
@@ -131,6 +132,7 @@ impl Stack {
     }
 
     /// A SYN for a listener.
+    #[cold]
     fn on_syn(&mut self, now: Time, syn: &Segment<'_>) {
         if self.half_open >= MAX_HALF_OPEN
             || self.backlog.len() >= MAX_BACKLOG
@@ -156,6 +158,7 @@ impl Stack {
 
     /// A SYN that joins a connection: the token says which. The port need not be one that is
     /// listened to, because it may be a client's.
+    #[cold]
     fn on_join(&mut self, now: Time, token: u32, syn: &Segment<'_>) {
         let found = self.tokens.get(&token).copied();
         let found = found.and_then(|slot| Some((slot, self.slots.get_mut(slot)?)));

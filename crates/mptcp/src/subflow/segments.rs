@@ -109,6 +109,7 @@ impl Subflow {
     }
 
     /// Writes a SYN or SYN/ACK.
+    #[cold]
     pub(super) fn write_syn(
         &mut self,
         now: Time,
@@ -162,6 +163,7 @@ impl Subflow {
     }
 
     /// Writes a reset; with an acknowledgement if one is given (RFC 9293, section 3.10.7.1).
+    #[cold]
     pub(super) fn write_reset(
         &mut self,
         seq: Seq,

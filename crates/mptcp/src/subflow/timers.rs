@@ -90,6 +90,7 @@ impl Subflow {
         }
     }
 
+    #[cold]
     fn fire(&mut self, waiting: Waiting, now: Time, congestion: &mut Congestion<'_>) {
         match waiting {
             Waiting::Handshake => {
@@ -202,6 +203,7 @@ impl Subflow {
         }
     }
 
+    #[cold]
     fn window_probe(&mut self, now: Time) {
         self.timers.retransmission = None;
         if !self.board.is_empty() || !self.has_unsent() {
@@ -223,6 +225,7 @@ impl Subflow {
     }
 
     /// The keep-alive timer fired (RFC 9293, section 3.8.4; tcp_keepalive_timer).
+    #[cold]
     fn keep_alive(&mut self, now: Time) {
         let Some(idle) = self.config.keep_alive else {
             self.timers.keep_alive = None;

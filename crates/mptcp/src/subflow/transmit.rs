@@ -120,6 +120,7 @@ impl Subflow {
         Some(length)
     }
 
+    #[cold]
     fn send_again(
         &mut self,
         now: Time,
@@ -325,6 +326,7 @@ impl Subflow {
 
     /// A window probe is due, and the peer's window is open for less than a segment: makes the
     /// next segment as small.
+    #[cold]
     fn split_for_probe(&mut self) -> bool {
         let room = self.window_end().saturating_sub(self.sender.next) as usize;
         if !self.pending.probe || room == 0 {
