@@ -48,6 +48,18 @@ impl Head {
         }
     }
 
+    /// The same of a packet of `length` bytes at the beginning of `buffer`, whatever follows it there:
+    /// a copy of fixed length is cheaper.
+    pub(crate) fn of_buffer<const N: usize>(buffer: &[u8; N], length: usize) -> Head {
+        const { assert!(N >= SNAP_LENGTH) };
+        let mut bytes = [0; SNAP_LENGTH];
+        bytes.copy_from_slice(&buffer[..SNAP_LENGTH]);
+        Head {
+            length: length.min(SNAP_LENGTH) as u8,
+            bytes,
+        }
+    }
+
     /// Bytes after the TCP or UDP header of a packet of `size` bytes in all; 0 for packets of
     /// other protocols, fragments but the first, and what can't be parsed.
     pub fn payload_bytes(&self, size: u32) -> u64 {

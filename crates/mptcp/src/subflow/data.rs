@@ -116,6 +116,7 @@ impl Subflow {
         self.receiver.recent.retain(|block| block.1 > next);
     }
 
+    #[cold]
     fn receive_out_of_order(&mut self, segment: &Segment<'_>, seq: u64) {
         let payload_end = seq + segment.payload.len() as u64;
         let end = self.clip(payload_end);
@@ -171,6 +172,7 @@ impl Subflow {
         }
     }
 
+    #[cold]
     fn receive_fin(&mut self, now: Time, received: &mut Received) {
         self.receiver.next += 1;
         received.fin = true;

@@ -149,7 +149,11 @@ impl Options {
     /// # Panics
     /// When they take more than [`OPTION_SPACE`], or `out` is too short.
     pub fn emit(&self, out: &mut [u8]) -> usize {
-        let length = self.len();
+        self.emit_as_long(self.len(), out)
+    }
+
+    /// [`Options::emit`] of options that take `length`, which is [`Options::len`].
+    pub(super) fn emit_as_long(&self, length: usize, out: &mut [u8]) -> usize {
         assert!(length <= OPTION_SPACE, "TCP options of {length} bytes");
         let mut out = &mut out[..length];
         if let Some(mss) = self.mss {
