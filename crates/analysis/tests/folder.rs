@@ -5,6 +5,8 @@ mod written;
 use model::manifest::Status;
 use model::record::{EventKind, Message, Packet, Record, Sample};
 use model::{Direction, PathKind};
+use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use std::fs;
 use std::path::{Path, PathBuf};
 use walkabout_analysis::folder::{FolderError, RunFolder, find};
@@ -117,6 +119,44 @@ fn a_later_format_is_refused_with_its_version() {
         error.to_string().contains("use a newer walkabout"),
         "{error}"
     );
+}
+
+/// The data sequence numbers came later than the format: a folder without them has none.
+#[test]
+fn a_folder_of_before_a_column_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut run = filled();
+    let before = run.packets.clone();
+    for packet in &mut run.packets {
+        (packet.dsn, packet.data_ack) = (Some(u64::MAX), Some(7));
+    }
+    run.write(folder.path());
+    let read = RunFolder::open(folder.path()).unwrap();
+    assert!(read.packets.iter().all(|p| p.dsn == Some(u64::MAX)));
+    assert!(read.packets.iter().all(|p| p.data_ack == Some(7)));
+    without_columns(&folder.path().join("packets.parquet"), &["dsn", "data_ack"]);
+    let read = RunFolder::open(folder.path()).unwrap();
+    assert!(read.packets.iter().eq([&before[1], &before[0]]));
+    // What may not be missing is missed.
+    without_columns(&folder.path().join("packets.parquet"), &["enqueued_ns"]);
+    let error = RunFolder::open(folder.path()).unwrap_err().to_string();
+    assert!(error.contains("it has no column `enqueued_ns`"), "{error}");
+}
+
+/// Writes a table anew without some of its columns.
+fn without_columns(file: &Path, names: &[&str]) {
+    let reader = ParquetRecordBatchReaderBuilder::try_new(fs::File::open(file).unwrap());
+    let batches: Vec<_> = reader.unwrap().build().unwrap().collect();
+    let batch = batches.into_iter().next().unwrap().unwrap();
+    let schema = batch.schema();
+    let kept: Vec<usize> = (0..schema.fields().len())
+        .filter(|&i| !names.contains(&schema.field(i).name().as_str()))
+        .collect();
+    let batch = batch.project(&kept).unwrap();
+    let target = fs::File::create(file).unwrap();
+    let mut writer = ArrowWriter::try_new(target, batch.schema(), None).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
 }
 
 #[test]

@@ -35,6 +35,10 @@ impl PacketBuf {
     pub(crate) fn packet(&self) -> &[u8] {
         &self.bytes[..self.length]
     }
+
+    fn head(&self) -> Head {
+        Head::of_buffer(&self.bytes, self.length)
+    }
 }
 
 /// A packet that did not leave yet.
@@ -83,7 +87,7 @@ impl Lane {
             self.inside.push_back(Some(Inside {
                 size: size as u32,
                 enqueued: now,
-                head: Head::new(payload.packet()),
+                head: payload.head(),
             }));
         }
         self.link.push(now, Packet { id, size, payload });
@@ -117,7 +121,7 @@ impl Lane {
             size: packet.size as u32,
             enqueued: packet.payload.enqueued,
             fate,
-            head: Head::new(packet.payload.packet()),
+            head: packet.payload.head(),
         }
     }
 

@@ -292,6 +292,14 @@ record! {
         delivered_ns: Option<u64>,
         /// The stage that dropped it (`blackhole`, `drop-tail`, `random-loss` ...).
         dropped: Option<String>,
+        /// Data sequence number of the data sequence mapping that it carries (RFC 8684, section
+        /// 3.3), as it is on the wire: where only the lower 32 bits are there, these. It is that
+        /// of the mapping's first byte, which may be in another packet, and of a DATA_FIN where
+        /// the mapping has nothing else. Empty without a mapping: the first data after MP_CAPABLE
+        /// has none.
+        dsn: Option<u64>,
+        /// Its Data ACK, as it is on the wire; empty without.
+        data_ack: Option<u64>,
     }
 }
 

@@ -28,36 +28,43 @@ impl Time {
     pub const MAX: Time = Time(u64::MAX);
 
     /// `ns` nanoseconds after the start.
+    #[inline]
     pub const fn from_nanos(ns: u64) -> Time {
         Time(ns)
     }
 
     /// `us` microseconds after the start; [`Time::MAX`] when that is too late to count.
+    #[inline]
     pub const fn from_micros(us: u64) -> Time {
         Time(us.saturating_mul(1_000))
     }
 
     /// `ms` milliseconds after the start; [`Time::MAX`] when that is too late to count.
+    #[inline]
     pub const fn from_millis(ms: u64) -> Time {
         Time(ms.saturating_mul(1_000_000))
     }
 
     /// Nanoseconds since the start.
+    #[inline]
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
     /// Whole microseconds since the start.
+    #[inline]
     pub const fn as_micros(self) -> u64 {
         self.0 / 1_000
     }
 
     /// Seconds since the start.
+    #[inline]
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
     /// The time since `earlier`, zero when `earlier` is later.
+    #[inline]
     pub fn since(self, earlier: Time) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0))
     }
@@ -66,6 +73,7 @@ impl Time {
 impl Add<Duration> for Time {
     type Output = Time;
     /// Saturates at [`Time::MAX`].
+    #[inline]
     fn add(self, d: Duration) -> Time {
         let nanos = u64::try_from(d.as_nanos()).unwrap_or(u64::MAX);
         Time(self.0.saturating_add(nanos))
@@ -73,6 +81,7 @@ impl Add<Duration> for Time {
 }
 
 impl AddAssign<Duration> for Time {
+    #[inline]
     fn add_assign(&mut self, d: Duration) {
         *self = *self + d;
     }
@@ -82,6 +91,7 @@ impl Sub<Time> for Time {
     type Output = Duration;
     /// # Panics
     /// When `other` is later: a clock that went back is a bug.
+    #[inline]
     fn sub(self, other: Time) -> Duration {
         Duration::from_nanos(
             self.0

@@ -157,10 +157,13 @@ proptest! {
         direction in direction(),
         delivered_ns: Option<u64>,
         dropped in option::of("[a-z-]{1,12}"),
+        dsn: Option<u64>,
+        data_ack: Option<u64>,
     ) {
         let [id, size_bytes, payload_bytes, enqueued_ns] = numbers;
         comes_back(&Packet {
             path, direction, id, size_bytes, payload_bytes, enqueued_ns, delivered_ns, dropped,
+            dsn, data_ack,
         });
     }
 

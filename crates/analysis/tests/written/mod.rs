@@ -79,6 +79,8 @@ impl Run {
             enqueued_ns,
             delivered_ns: dropped.is_none().then_some(enqueued_ns + 10_000_000),
             dropped: dropped.map(str::to_owned),
+            dsn: None,
+            data_ack: None,
         });
         self
     }

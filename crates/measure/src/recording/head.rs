@@ -1,5 +1,7 @@
-//! Which bytes of a packet are kept, and how much transport payload it carried.
+//! Which bytes of a packet are kept, and what do they say of what it carried?
 
+use mptcp::wire::Options;
+use mptcp::wire::mptcp::Dss;
 use std::fmt;
 use std::ops::Deref;
 
@@ -14,6 +16,18 @@ const UDP: u8 = 17;
 const IPV6_HEADER: usize = 40;
 /// RFC 768.
 const UDP_HEADER: usize = 8;
+/// RFC 9293, section 3.1.
+const TCP_HEADER: usize = 20;
+
+/// Where the transport's header is.
+#[derive(Clone, Copy)]
+struct Transport {
+    protocol: u8,
+    /// Its first byte.
+    start: usize,
+    /// The first byte behind it.
+    end: usize,
+}
 
 /// The first bytes of an IP packet, inline.
 #[derive(Clone, Copy)]
@@ -34,16 +48,36 @@ impl Head {
         }
     }
 
+    /// The same of a packet of `length` bytes at the beginning of `buffer`, whatever follows it there:
+    /// a copy of fixed length is cheaper.
+    pub(crate) fn of_buffer<const N: usize>(buffer: &[u8; N], length: usize) -> Head {
+        const { assert!(N >= SNAP_LENGTH) };
+        let mut bytes = [0; SNAP_LENGTH];
+        bytes.copy_from_slice(&buffer[..SNAP_LENGTH]);
+        Head {
+            length: length.min(SNAP_LENGTH) as u8,
+            bytes,
+        }
+    }
+
     /// Bytes after the TCP or UDP header of a packet of `size` bytes in all; 0 for packets of
     /// other protocols, fragments but the first, and what can't be parsed.
     pub fn payload_bytes(&self, size: u32) -> u64 {
-        self.headers()
-            .map_or(0, |headers| u64::from(size).saturating_sub(headers as u64))
+        self.transport().map_or(0, |header| {
+            u64::from(size).saturating_sub(header.end as u64)
+        })
     }
 
-    /// Bytes of the IP and transport headers.
-    fn headers(&self) -> Option<usize> {
-        let (ip, protocol) = match self.first()? >> 4 {
+    /// The data sequence signal of a packet of Multipath TCP, if it has one.
+    pub fn data_sequence_signal(&self) -> Option<Dss> {
+        let header = self.transport().filter(|header| header.protocol == TCP)?;
+        let options = self.get(header.start + TCP_HEADER..header.end)?;
+        Options::data_sequence_signal(options)
+    }
+
+    /// The TCP or UDP header, which may reach beyond what was kept.
+    fn transport(&self) -> Option<Transport> {
+        let (start, protocol) = match self.first()? >> 4 {
             4 => {
                 let fragment_offset = u16::from_be_bytes([*self.get(6)?, *self.get(7)?]) & 0x1fff;
                 if fragment_offset != 0 {
@@ -54,12 +88,17 @@ impl Head {
             6 => (IPV6_HEADER, *self.get(6)?),
             _ => return None,
         };
-        match protocol {
+        let length = match protocol {
             // The data offset, in 32-bit words (RFC 9293, section 3.1).
-            TCP => Some(ip + usize::from(self.get(ip + 12)? >> 4) * 4),
-            UDP => Some(ip + UDP_HEADER),
-            _ => None,
-        }
+            TCP => usize::from(self.get(start + 12)? >> 4) * 4,
+            UDP => UDP_HEADER,
+            _ => return None,
+        };
+        Some(Transport {
+            protocol,
+            start,
+            end: start + length,
+        })
     }
 }
 
@@ -105,6 +144,50 @@ mod tests {
         packet[0] = 0x60;
         packet[6] = UDP;
         assert_eq!(Head::new(&packet).payload_bytes(148), 100);
+    }
+
+    /// A TCP packet with these options, padded with zeros.
+    fn with_options(options: &[u8]) -> Vec<u8> {
+        let mut packet = ipv4(TCP, 0);
+        packet.extend([0; 20]);
+        packet[20 + 12] = (5 + options.len().div_ceil(4) as u8) << 4;
+        packet.extend(options);
+        packet.resize(packet.len().next_multiple_of(4), 0);
+        packet
+    }
+
+    #[test]
+    fn data_sequence_numbers_are_found_behind_other_options() {
+        let timestamps = [1, 1, 8, 10, 0, 0, 0, 1, 0, 0, 0, 2];
+        // A Data ACK of 32 bits, a data sequence number of 64, without a checksum.
+        let flags = 0x01 | 0x04 | 0x08;
+        let mut options = timestamps.to_vec();
+        options.extend([30, 22, 2 << 4, flags, 0, 0, 0, 9]);
+        options.extend([0x80, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 1, 0, 100]);
+        let found = |packet: &[u8]| {
+            let signal = Head::new(packet).data_sequence_signal()?;
+            let dsn = signal.mapping.map(|m| m.dsn.on_the_wire());
+            Some((dsn, signal.data_ack.map(|ack| ack.on_the_wire())))
+        };
+        let packet = with_options(&options);
+        assert_eq!(found(&packet), Some((Some(0x8000_0000_0000_0007), Some(9))));
+        // Behind the header it is payload.
+        let mut behind = with_options(&timestamps);
+        behind.extend(&options);
+        assert_eq!(found(&behind), None);
+        assert_eq!(found(&packet[..packet.len() - 1]), None);
+        let priority = [30, 3, 5 << 4, 1];
+        assert_eq!(found(&with_options(&priority)), None);
+        let mut both = priority.to_vec();
+        both.extend([30, 8, 2 << 4, 0x01, 0, 0, 0, 5]);
+        assert_eq!(found(&with_options(&both)), Some((None, Some(5))));
+        assert_eq!(found(&with_options(&[])), None);
+        let mut short = with_options(&options);
+        short[20 + 12] = 4 << 4;
+        assert_eq!(found(&short), None);
+        let mut udp = packet;
+        udp[9] = UDP;
+        assert_eq!(found(&udp), None);
     }
 
     #[test]

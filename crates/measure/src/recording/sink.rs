@@ -4,6 +4,7 @@
 use super::{Entry, Fate, Log, PacketObservation};
 use model::Name;
 use model::record::{Event, LinkState, Message, Packet, Sample};
+use mptcp::wire::mptcp::Number;
 
 /// Takes what the parts of a run see; never blocks, never fails.
 pub trait Sink {
@@ -73,6 +74,7 @@ impl Sink for Collected {
 impl PacketObservation {
     /// The packet as a row of `packets`; `path` is its path's name.
     pub fn row(&self, path: &Name) -> Packet {
+        let signal = self.head.data_sequence_signal();
         Packet {
             path: path.clone(),
             direction: self.direction,
@@ -88,6 +90,8 @@ impl PacketObservation {
                 Fate::Dropped(_, reason) => Some(reason.to_owned()),
                 Fate::Delivered(_) | Fate::Inside => None,
             },
+            dsn: signal.and_then(|s| s.mapping).map(|m| m.dsn.on_the_wire()),
+            data_ack: signal.and_then(|s| s.data_ack).map(Number::on_the_wire),
         }
     }
 }

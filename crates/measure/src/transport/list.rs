@@ -289,7 +289,8 @@ fn packet_client(
     multipath: bool,
 ) -> Result<Box<dyn PacketEndpoint>, SetupError> {
     let config = user_setup(setup, multipath);
-    let client = user::Packets::connect(Time::ZERO, config, setup.channels)?;
+    let mut client = user::Packets::connect(Time::ZERO, config, setup.channels)?;
+    client.trust_packets();
     Ok(Box::new(client))
 }
 
@@ -297,8 +298,9 @@ fn packet_server(
     setup: &PacketSetup<'_>,
     multipath: bool,
 ) -> Result<Box<dyn PacketEndpoint>, SetupError> {
-    let config = user_setup(setup, multipath);
-    Ok(Box::new(user::Packets::listen(config)?))
+    let mut server = user::Packets::listen(user_setup(setup, multipath))?;
+    server.trust_packets();
+    Ok(Box::new(server))
 }
 
 fn noq_client(

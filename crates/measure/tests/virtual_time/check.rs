@@ -20,7 +20,12 @@ fn scenario(case: &Case) -> Scenario {
 
 /// The case's run.
 pub fn simulated(case: &Case) -> (Manifest, Collected) {
-    simulate(&RunSpec {
+    simulate(&spec(case, PathBuf::new()))
+}
+
+/// What the case's run is, with its folder.
+pub fn spec(case: &Case, folder: PathBuf) -> RunSpec {
+    RunSpec {
         world: World::Virtual,
         scenario: scenario(case),
         traces: BTreeMap::new(),
@@ -28,10 +33,10 @@ pub fn simulated(case: &Case) -> (Manifest, Collected) {
         policy: case.policy.to_owned(),
         seed: Seed(case.seed),
         repetition: 0,
-        folder: PathBuf::new(),
+        folder,
         device: None,
         lateness_bound_ns: 0,
-    })
+    }
 }
 
 /// Fails at the first promise that a run did not keep.

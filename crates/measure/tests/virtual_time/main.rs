@@ -4,6 +4,7 @@
 
 mod check;
 mod random;
+mod sequence;
 mod tcp;
 
 use check::{check, simulated};

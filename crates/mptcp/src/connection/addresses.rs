@@ -165,6 +165,7 @@ impl Connection {
     }
 
     /// ADD_ADDR, or its echo.
+    #[cold]
     pub(super) fn read_add_addr(&mut self, ctx: &mut Context<'_>, id: SubflowId, add: &AddAddr) {
         let Some(hmac) = add.hmac else {
             self.addresses.announced.retain(|a| a.option.id != add.id);
@@ -203,6 +204,7 @@ impl Connection {
     }
 
     /// REMOVE_ADDR: the subflows to these addresses are of no use any more.
+    #[cold]
     pub(super) fn read_remove_addr(&mut self, ctx: &mut Context<'_>, ids: &[u8]) {
         for &address in ids {
             let before = self.addresses.remote.len();

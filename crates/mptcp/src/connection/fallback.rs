@@ -21,6 +21,7 @@ impl Connection {
     }
 
     /// Plain TCP from here on, on this subflow.
+    #[cold]
     pub(super) fn fall_back(
         &mut self,
         ctx: &mut Context<'_>,
@@ -86,6 +87,7 @@ impl Connection {
     }
 
     /// Data became plain TCP's while it was taken.
+    #[cold]
     pub(super) fn on_receiving_fell_back(
         &mut self,
         ctx: &mut Context<'_>,
@@ -109,6 +111,7 @@ impl Connection {
     }
 
     /// Data of a subflow could not be taken, and it cannot become plain TCP.
+    #[cold]
     pub(super) fn on_fault(&mut self, ctx: &mut Context<'_>, id: SubflowId, fault: Fault) {
         let why = match fault {
             Fault::Checksum(dsn) => {

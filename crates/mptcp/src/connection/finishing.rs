@@ -71,6 +71,7 @@ impl Connection {
     }
 
     /// Ends before its time.
+    #[cold]
     pub(super) fn fail(&mut self, ctx: &mut Context<'_>, failure: Failure) {
         if self.is_over() {
             return;
@@ -101,6 +102,7 @@ impl Connection {
     }
 
     /// Everything was delivered, both ways: the subflows are closed (RFC 8684, section 3.3.3).
+    #[cold]
     fn complete(&mut self, ctx: &mut Context<'_>) {
         if self.is_over() {
             return;
@@ -168,6 +170,7 @@ impl Connection {
     }
 
     /// The peer closed a subflow.
+    #[cold]
     pub(super) fn on_subflow_fin(&mut self, ctx: &mut Context<'_>, id: SubflowId, bare: bool) {
         if self.shared.is_plain() {
             let end = self.receiving.stream.next();

@@ -116,6 +116,7 @@ impl Connection {
     }
 
     /// The handshake of a subflow's TCP completed with `segment`.
+    #[cold]
     pub(super) fn on_handshake(
         &mut self,
         ctx: &mut Context<'_>,

@@ -201,6 +201,7 @@ impl Connection {
     }
 
     /// A joined subflow carries data from now on.
+    #[cold]
     pub(super) fn subflow_usable(&mut self, ctx: &mut Context<'_>, id: SubflowId) {
         let Some(path) = self.path_mut(id) else {
             return;

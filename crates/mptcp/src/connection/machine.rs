@@ -7,7 +7,7 @@ use super::sending::Sending;
 use super::shared::{Protocol, Shared};
 use super::{Config, Event, Failure, Info};
 use crate::stack::{ConnectionId, Counters};
-use crate::subflow::{Congestion, State, Tuple};
+use crate::subflow::{Congestion, State, Tuple, earliest};
 use crate::wire::Segment;
 use model::Time;
 use policy::congestion::Controller;
@@ -225,24 +225,16 @@ impl Connection {
 
     /// When something is due.
     pub(crate) fn poll_at(&self) -> Option<Time> {
-        let mut earliest = [
+        let mut first = earliest([
             self.sending.poll_at(),
             self.addresses.poll_at(),
             self.alone_deadline(),
-        ]
-        .into_iter()
-        .flatten()
-        .min();
+        ]);
         for path in self.paths.iter().flatten() {
             let join = path.state.join_ack.map(|join| join.at);
-            for at in [path.poll_at, join, path.state.close_by]
-                .into_iter()
-                .flatten()
-            {
-                earliest = Some(earliest.map_or(at, |e| e.min(at)));
-            }
+            first = earliest([first, path.poll_at, join, path.state.close_by]);
         }
-        earliest
+        first
     }
 
     /// The next packet of one of its subflows, in turn; where it goes and its length.
@@ -287,6 +279,9 @@ impl Connection {
             match length {
                 Some(length) => {
                     let tuple = path.state.tuple;
+                    if path.tcp.has_sent_all() {
+                        self.ready.remove(id);
+                    }
                     self.sending.views.mark(id);
                     if first_data {
                         self.emit(ctx, Event::FirstData(id));

@@ -72,6 +72,7 @@ impl Mappings {
 
     /// The same data may be mapped once more in other portions, if it maps to the same: the first
     /// mapping holds, and without checksums the new one where that says nothing.
+    #[cold]
     fn add_overlapping(
         &mut self,
         mut at: usize,

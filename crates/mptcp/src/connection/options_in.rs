@@ -256,6 +256,7 @@ impl Connection {
     }
 
     /// The options of a reset.
+    #[cold]
     pub(super) fn read_reset(&mut self, ctx: &mut Context<'_>, segment: &Segment<'_>) {
         for option in &segment.options.mptcp {
             if let MptcpOption::FastClose { key } = option

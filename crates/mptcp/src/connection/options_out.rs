@@ -28,18 +28,23 @@ struct Room(usize);
 
 impl Room {
     fn admits(&self, option: &MptcpOption) -> bool {
-        option.len().next_multiple_of(4) <= self.0
+        padded(option) <= self.0
     }
 
     /// Adds it if there is room.
     fn add(&mut self, option: MptcpOption, options: &mut MptcpOptions) -> bool {
-        let admitted = self.admits(&option) && !options.is_full();
+        let length = padded(&option);
+        let admitted = length <= self.0 && !options.is_full();
         if admitted {
-            self.0 -= option.len().next_multiple_of(4);
+            self.0 -= length;
             options.push(option);
         }
         admitted
     }
+}
+
+fn padded(option: &MptcpOption) -> usize {
+    option.len().next_multiple_of(4)
 }
 
 impl OptionSource for Source<'_> {

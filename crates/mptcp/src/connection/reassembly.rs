@@ -135,6 +135,7 @@ impl Reassembly {
         self.ring[..bytes.len() - straight].copy_from_slice(&bytes[straight..]);
     }
 
+    #[cold]
     fn grow(&mut self, needed: usize) {
         let length = needed.next_power_of_two().max(MIN_RING);
         let mut ring = vec![0; length];

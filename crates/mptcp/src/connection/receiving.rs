@@ -191,7 +191,7 @@ impl Receiving {
         outcome: &mut Outcome,
     ) {
         if offset != incoming.next {
-            // The peer's stream contradicts itself: data behind its FIN.
+            debug_assert!(false, "a subflow's stream has a hole before {offset}");
             outcome.fault = Some(Fault::NoMapping);
             return;
         }

@@ -16,6 +16,7 @@ const MAX_FIN_TIMEOUT: Duration = Duration::from_secs(120);
 impl Connection {
     /// Asks the scheduler about `count` pieces from the `index`th on, which have the same
     /// carriers, and sends them if it wants; whether it did.
+    #[cold]
     fn offer(&mut self, ctx: &Context<'_>, occasion: Occasion, index: usize, count: usize) -> bool {
         let now = ctx.now;
         let sent = &self.sending.sent;
@@ -54,6 +55,7 @@ impl Connection {
     }
 
     /// Sends `count` pieces from the `index`th on once more on `subflows`; whether there is one.
+    #[cold]
     fn send_again(&mut self, now: Time, subflows: SubflowSet, index: usize, count: usize) -> bool {
         if subflows.is_empty() {
             return false;
@@ -100,6 +102,7 @@ impl Connection {
     }
 
     /// Offers pieces that no working subflow carries, in order, until the scheduler declines.
+    #[cold]
     pub(super) fn rescue(&mut self, ctx: &Context<'_>) {
         let Some(from) = self.sending.rescue_from else {
             return;

@@ -6,6 +6,9 @@ use rand::RngExt;
 use rand_pcg::Pcg64;
 use std::net::{IpAddr, SocketAddr};
 
+/// So many tuples are compared sooner than one is hashed.
+const FEW: usize = 4;
+
 /// Where segments of a tuple go.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
@@ -68,7 +71,10 @@ impl Demux {
 
     /// Whose segments with this tuple are.
     pub(super) fn find(&self, tuple: Tuple) -> Option<(usize, SubflowId)> {
-        let entry = &self.entries[self.position(tuple).ok()?];
+        let entry = match self.entries.len() <= FEW {
+            true => self.entries.iter().find(|e| e.tuple == tuple)?,
+            false => &self.entries[self.position(tuple).ok()?],
+        };
         Some((entry.slot, entry.subflow))
     }
 

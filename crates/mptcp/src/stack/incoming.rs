@@ -90,27 +90,28 @@ fn tuple_of(segment: &Segment<'_>) -> Tuple {
 impl Stack {
     /// An IP packet arrived; what is not a valid segment is counted and dropped.
     pub fn receive(&mut self, now: Time, packet: &[u8]) {
-        let Ok(segment) = Segment::parse(packet) else {
+        let segment = Segment::read(packet, !self.trusts_packets);
+        let Ok(segment) = &segment else {
             self.host.counters.malformed += 1;
             return;
         };
-        if let Some((slot, subflow)) = self.demux.find(tuple_of(&segment))
+        if let Some((slot, subflow)) = self.demux.find(tuple_of(segment))
             && let Some(entry) = self.slots.get_mut(slot)
         {
             let ctx = &mut self.host.context(now);
-            entry.connection.receive(ctx, subflow, &segment);
+            entry.connection.receive(ctx, subflow, segment);
             self.settle(now, slot);
             return;
         }
         let opens = segment.flags.syn && !segment.flags.ack && !segment.flags.rst;
-        match join_option(&segment) {
+        match join_option(segment) {
             Some(Join::Syn { token, .. }) if opens && self.host.config.multipath => {
-                self.on_join(now, *token, &segment);
+                self.on_join(now, *token, segment);
             }
-            _ if opens && self.is_listening(segment.destination) => self.on_syn(now, &segment),
+            _ if opens && self.is_listening(segment.destination) => self.on_syn(now, segment),
             _ => {
                 self.host.counters.stray += 1;
-                self.refuse(&segment, None);
+                self.refuse(segment, None);
             }
         }
     }
@@ -123,6 +124,7 @@ impl Stack {
     }
 
     /// A reset in answer to a segment, unless it is one.
+    #[cold]
     fn refuse(&mut self, segment: &Segment<'_>, reason: Option<u8>) {
         if !segment.flags.rst && self.resets.len() < MAX_RESETS {
             self.resets.push_back(StrayReset::to(segment, reason));
@@ -130,6 +132,7 @@ impl Stack {
     }
 
     /// A SYN for a listener.
+    #[cold]
     fn on_syn(&mut self, now: Time, syn: &Segment<'_>) {
         if self.half_open >= MAX_HALF_OPEN
             || self.backlog.len() >= MAX_BACKLOG
@@ -155,6 +158,7 @@ impl Stack {
 
     /// A SYN that joins a connection: the token says which. The port need not be one that is
     /// listened to, because it may be a client's.
+    #[cold]
     fn on_join(&mut self, now: Time, token: u32, syn: &Segment<'_>) {
         let found = self.tokens.get(&token).copied();
         let found = found.and_then(|slot| Some((slot, self.slots.get_mut(slot)?)));

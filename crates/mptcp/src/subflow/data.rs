@@ -72,6 +72,7 @@ impl Subflow {
         }
         let payload_end = (seq + segment.payload.len() as i64) as u64;
         let end = self.clip(payload_end).max(next);
+        let had_gap = self.store.reaches_beyond(next);
         self.note_fin(segment, payload_end, end);
         if end > next {
             received.in_order = Some(InOrder {
@@ -88,7 +89,6 @@ impl Subflow {
             );
             self.check_mark(segment, window);
         }
-        let had_gap = self.store.reaches_beyond(next);
         self.advance(end, received);
         if had_gap && !self.store.reaches_beyond(self.receiver.next) {
             // RFC 5681, section 4.2: the gap is filled.
@@ -116,6 +116,7 @@ impl Subflow {
         self.receiver.recent.retain(|block| block.1 > next);
     }
 
+    #[cold]
     fn receive_out_of_order(&mut self, segment: &Segment<'_>, seq: u64) {
         let payload_end = seq + segment.payload.len() as u64;
         let end = self.clip(payload_end);
@@ -150,13 +151,28 @@ impl Subflow {
     }
 
     /// Remembers where the peer's FIN is, if it is within the window.
+    ///
+    /// Nothing can follow a FIN (RFC 9293, section 3.10.7.4: text that does is ignored). The
+    /// first FIN counts, and what came before it from beyond it is dropped, as in Linux
+    /// (tcp_fin); what comes later is cut by [`Subflow::clip`].
     fn note_fin(&mut self, segment: &Segment<'_>, payload_end: u64, end: u64) {
-        if segment.flags.fin && payload_end == end && self.receiver.fin.is_none() {
-            self.receiver.fin = Some(payload_end);
-            self.acks.schedule();
+        if !segment.flags.fin || payload_end != end || self.receiver.fin.is_some() {
+            return;
+        }
+        let fin = payload_end;
+        self.receiver.fin = Some(fin);
+        self.acks.schedule();
+        if self.store.reaches_beyond(fin) {
+            self.store.forget_from(fin);
+            let recent = &mut self.receiver.recent;
+            recent.retain(|block| block.0 < fin);
+            for block in recent {
+                block.1 = block.1.min(fin);
+            }
         }
     }
 
+    #[cold]
     fn receive_fin(&mut self, now: Time, received: &mut Received) {
         self.receiver.next += 1;
         received.fin = true;

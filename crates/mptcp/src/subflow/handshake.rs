@@ -258,6 +258,7 @@ impl Subflow {
     }
 
     /// A segment came in SYN-SENT (RFC 9293, section 3.10.7.3).
+    #[cold]
     pub(super) fn receive_syn_sent(
         &mut self,
         now: Time,
@@ -302,6 +303,7 @@ impl Subflow {
 
     /// A segment that is in the window came in SYN-RECEIVED. Whether it completes the
     /// handshake.
+    #[cold]
     pub(super) fn receive_syn_received(
         &mut self,
         now: Time,

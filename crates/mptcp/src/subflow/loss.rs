@@ -11,6 +11,7 @@ use std::time::Duration;
 
 impl Subflow {
     /// The retransmission timer fired.
+    #[cold]
     pub(super) fn retransmission_timeout(&mut self, now: Time, congestion: &mut Congestion<'_>) {
         if self.board.is_empty() {
             return;

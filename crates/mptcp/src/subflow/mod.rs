@@ -59,6 +59,7 @@ use rtt::RoundTrip;
 use scoreboard::Scoreboard;
 use std::collections::VecDeque;
 use timers::Timers;
+pub(crate) use timers::earliest;
 use window::ReceiveWindow;
 
 /// The congestion controller and under which number it knows this subflow.
@@ -177,6 +178,8 @@ struct Pending {
     probe: bool,
     /// An acknowledgement, for the owner's options or as a challenge.
     ack: bool,
+    /// Nothing, unless something happens: the last segment went only because there was nothing else.
+    nothing: bool,
 }
 
 #[derive(Debug, Default)]

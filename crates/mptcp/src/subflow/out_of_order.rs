@@ -121,6 +121,17 @@ impl OutOfOrder {
         }
     }
 
+    /// Forgets everything from `start` on: it is no part of the stream.
+    pub(super) fn forget_from(&mut self, start: u64) {
+        while let Some(range) = self.ranges.back_mut() {
+            if range.0 < start {
+                range.1 = range.1.min(start);
+                break;
+            }
+            self.ranges.pop_back();
+        }
+    }
+
     fn write(&mut self, offset: u64, data: &[u8]) {
         let at = offset as usize & (self.ring.len() - 1);
         let head = data.len().min(self.ring.len() - at);
@@ -177,6 +188,22 @@ mod tests {
         store.take_until(35, &mut |offset, data| taken.push((offset, data.len())));
         assert_eq!(taken, [(10, 25)]);
         assert_eq!(store.first(), Some((35, 40)));
+    }
+
+    #[test]
+    fn what_is_no_part_of_the_stream_is_forgotten() {
+        let mut store = OutOfOrder::default();
+        for start in [10, 30, 50] {
+            store.insert(0, start, &[1; 10]);
+        }
+        store.forget_from(60);
+        assert!(store.reaches_beyond(59));
+        store.forget_from(35);
+        assert!(store.reaches_beyond(34) && !store.reaches_beyond(35));
+        store.forget_from(30);
+        assert!(store.reaches_beyond(19) && !store.reaches_beyond(20));
+        store.forget_from(0);
+        assert_eq!(store.first(), None);
     }
 
     #[test]

@@ -102,6 +102,7 @@ impl Subflow {
 
     /// RFC 5961, section 3.2: the exact sequence number (or that after what was acknowledged
     /// selectively last) resets; another in the window is challenged.
+    #[cold]
     fn receive_reset(&mut self, now: Time, seq: i64) {
         let rightmost = self.receiver.recent.iter().map(|block| block.1).max();
         let exact = seq == self.receiver.next as i64
@@ -140,6 +141,7 @@ impl Subflow {
 
     /// A SYN in a synchronised state: that of the peer once more, or one to challenge
     /// (RFC 5961, section 4.2). Whether it may be heeded: it completes a simultaneous open.
+    #[cold]
     fn receive_syn(&mut self, now: Time, segment: &Segment<'_>, seq: i64) -> bool {
         let opening = self.state == State::SynReceived && seq == -1;
         if opening && segment.flags.ack {
@@ -195,6 +197,7 @@ impl Subflow {
     }
 
     /// Answers what is not acceptable with an acknowledgement (tcp_send_dupack).
+    #[cold]
     fn answer_unacceptable(&mut self, now: Time, segment: &Segment<'_>, seq: i64, end: i64) {
         if segment.flags.syn {
             self.challenge(now);
@@ -213,6 +216,7 @@ impl Subflow {
     }
 
     /// A challenge ACK (RFC 5961), unless one was sent just before.
+    #[cold]
     pub(super) fn challenge(&mut self, now: Time) {
         self.counters.challenges += 1;
         if self.may_answer(now) {

@@ -137,6 +137,7 @@ impl Subflow {
     }
 
     /// Deals with an acknowledgement that is unusual, or came in an unusual phase.
+    #[cold]
     pub(super) fn alert(
         &mut self,
         now: Time,
@@ -289,6 +290,7 @@ impl Subflow {
         }
     }
 
+    #[cold]
     pub(super) fn enter_recovery(
         &mut self,
         now: Time,

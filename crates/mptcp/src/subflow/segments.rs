@@ -49,28 +49,29 @@ impl Subflow {
         let mut flags = draft.flags;
         flags.ack = true;
         flags.ece = self.receiver.echo_mark;
-        let mut options = Options {
-            timestamps: self.timestamps_option(now),
-            ..Options::default()
-        };
-        let space = OPTION_SPACE.min(self.agreed.mss.saturating_sub(draft.payload.len()));
-        let room = space.saturating_sub(options.len());
-        source.options(draft.kind, draft.payload, room, &mut options.mptcp);
-        let room = space.saturating_sub(options.len());
-        let complete = self.sack_blocks(room, &mut options.sack);
-        let next = self.receiver.next;
-        let window = self.receive_window.announce(next, self.acks.full_segment());
-        let segment = Segment {
+        // In its place from the start: it is large.
+        let mut segment = Segment {
             source: self.tuple.local,
             destination: self.tuple.remote,
             ecn: draft.ecn,
             flags,
             seq: draft.seq,
             ack: self.acknowledgement(),
-            window,
-            options,
+            window: 0,
+            options: Options {
+                timestamps: self.timestamps_option(now),
+                ..Options::default()
+            },
             payload: draft.payload,
         };
+        let options = &mut segment.options;
+        let space = OPTION_SPACE.min(self.agreed.mss.saturating_sub(draft.payload.len()));
+        let room = space.saturating_sub(options.len());
+        source.options(draft.kind, draft.payload, room, &mut options.mptcp);
+        let room = space.saturating_sub(options.len());
+        let complete = self.sack_blocks(room, &mut options.sack);
+        let next = self.receiver.next;
+        segment.window = self.receive_window.announce(next, self.acks.full_segment());
         // A data segment too full to tell of gaps does not stand for the acknowledgement that
         // would.
         if complete || draft.payload.is_empty() {
@@ -108,6 +109,7 @@ impl Subflow {
     }
 
     /// Writes a SYN or SYN/ACK.
+    #[cold]
     pub(super) fn write_syn(
         &mut self,
         now: Time,
@@ -161,6 +163,7 @@ impl Subflow {
     }
 
     /// Writes a reset; with an acknowledgement if one is given (RFC 9293, section 3.10.7.1).
+    #[cold]
     pub(super) fn write_reset(
         &mut self,
         seq: Seq,

@@ -39,6 +39,16 @@ pub(super) struct Timers {
     pub(super) backoff: u32,
 }
 
+/// The first of these times. Asked after every segment, so without branches.
+#[inline(always)]
+pub(crate) fn earliest<const N: usize>(times: [Option<Time>; N]) -> Option<Time> {
+    let mut first = Time::MAX;
+    for time in &times {
+        first = first.min(time.unwrap_or(Time::MAX));
+    }
+    (first != Time::MAX).then_some(first)
+}
+
 impl Timers {
     pub(super) fn set_retransmission(&mut self, at: Time) {
         self.retransmission = Some((Waiting::Retransmission, at));
@@ -54,17 +64,14 @@ impl Timers {
 impl Subflow {
     /// When [`Subflow::poll`] or [`Subflow::transmit`] has something to do next.
     pub fn poll_at(&self) -> Option<Time> {
-        [
+        earliest([
             self.timers.retransmission.map(|(_, at)| at),
             self.acks.timer,
             self.acks.compression_timer,
             self.pacer.waiting,
             self.timers.keep_alive,
             self.timers.time_wait,
-        ]
-        .into_iter()
-        .flatten()
-        .min()
+        ])
     }
 
     /// Timers that are due.
@@ -83,6 +90,7 @@ impl Subflow {
         }
     }
 
+    #[cold]
     fn fire(&mut self, waiting: Waiting, now: Time, congestion: &mut Congestion<'_>) {
         match waiting {
             Waiting::Handshake => {
@@ -195,6 +203,7 @@ impl Subflow {
         }
     }
 
+    #[cold]
     fn window_probe(&mut self, now: Time) {
         self.timers.retransmission = None;
         if !self.board.is_empty() || !self.has_unsent() {
@@ -216,6 +225,7 @@ impl Subflow {
     }
 
     /// The keep-alive timer fired (RFC 9293, section 3.8.4; tcp_keepalive_timer).
+    #[cold]
     fn keep_alive(&mut self, now: Time) {
         let Some(idle) = self.config.keep_alive else {
             self.timers.keep_alive = None;

@@ -26,6 +26,7 @@ impl Subflow {
         packet: &mut [u8],
     ) -> Option<usize> {
         self.pacer.waiting = None;
+        self.pending.nothing = false;
         if let Some((seq, ack)) = self.pending.reset.take() {
             return Some(self.write_reset(seq, ack, options, packet));
         }
@@ -119,6 +120,7 @@ impl Subflow {
         Some(length)
     }
 
+    #[cold]
     fn send_again(
         &mut self,
         now: Time,
@@ -324,6 +326,7 @@ impl Subflow {
 
     /// A window probe is due, and the peer's window is open for less than a segment: makes the
     /// next segment as small.
+    #[cold]
     fn split_for_probe(&mut self) -> bool {
         let room = self.window_end().saturating_sub(self.sender.next) as usize;
         if !self.pending.probe || room == 0 {
@@ -374,7 +377,14 @@ impl Subflow {
             ecn: Ecn::NotCapable,
             payload: &[],
         };
+        self.pending.nothing = true;
         Some(self.write(now, draft, options, packet))
+    }
+
+    /// Whether another [`Subflow::transmit`], right after the last one and nothing else, would have
+    /// nothing to send; where it is false, it may.
+    pub fn has_sent_all(&self) -> bool {
+        self.pending.nothing && !self.pending.ack
     }
 
     fn paces(&self, congestion: &Congestion<'_>) -> bool {

@@ -157,18 +157,15 @@ impl Header {
         match (self.source, self.destination) {
             (IpAddr::V4(source), IpAddr::V4(destination)) => {
                 let mut header = [0; V4_LENGTH];
-                let mut at = &mut header[..];
-                at.put_u8(0x45);
-                at.put_u8(self.ecn.to_bits());
-                at.put_u16(field(V4_LENGTH + length));
-                // An identification is for fragments (RFC 6864, section 4.1).
-                at.put_u16(0);
-                at.put_u16(DONT_FRAGMENT);
-                at.put_u8(HOP_LIMIT);
-                at.put_u8(TCP);
-                at.put_u16(0);
-                at.put_slice(&source.octets());
-                at.put_slice(&destination.octets());
+                header[0] = 0x45;
+                header[1] = self.ecn.to_bits();
+                header[2..4].copy_from_slice(&field(V4_LENGTH + length).to_be_bytes());
+                // The identification stays 0: it is for fragments (RFC 6864, section 4.1).
+                header[6..8].copy_from_slice(&DONT_FRAGMENT.to_be_bytes());
+                header[8] = HOP_LIMIT;
+                header[9] = TCP;
+                header[12..16].copy_from_slice(&source.octets());
+                header[16..20].copy_from_slice(&destination.octets());
                 let checksum = checksum::checksum(&header);
                 header[10..12].copy_from_slice(&checksum.to_be_bytes());
                 out.put_slice(&header);

@@ -1,6 +1,6 @@
 //! What do the options of a TCP header say, and how are they laid out?
 
-use super::mptcp::{self, MptcpOption, MptcpOptions};
+use super::mptcp::{self, Dss, MptcpOption, MptcpOptions};
 use super::{OPTION_SPACE, Seq};
 use arrayvec::ArrayVec;
 use bytes::{Buf, BufMut};
@@ -92,22 +92,22 @@ impl Options {
         options
     }
 
+    /// Only the first data sequence signal (RFC 8684, section 3.3) among the options of a segment
+    /// without SYN, for those who look at packets of others: without one it costs next to nothing.
+    pub fn data_sequence_signal(bytes: &[u8]) -> Option<Dss> {
+        let mut own = split(bytes).filter(|(kind, _)| *kind == mptcp::KIND);
+        own.find_map(
+            |(_, option)| match MptcpOption::parse(option, false, true) {
+                Some(MptcpOption::Dss(dss)) => Some(dss),
+                _ => None,
+            },
+        )
+    }
+
     /// [`Options::parse`] to where they are to be: they are large.
-    pub(super) fn read(&mut self, mut bytes: &[u8], syn: bool, ack: bool) {
-        loop {
-            let (kind, length) = match *bytes {
-                [NOP, ..] => {
-                    bytes = &bytes[1..];
-                    continue;
-                }
-                [kind, length, ..] if kind != END && length >= 2 => (kind, length),
-                _ => return,
-            };
-            let Some((option, rest)) = bytes.split_at_checked(usize::from(length)) else {
-                return;
-            };
+    pub(super) fn read(&mut self, bytes: &[u8], syn: bool, ack: bool) {
+        for (kind, option) in split(bytes) {
             self.read_one(kind, option, syn, ack);
-            bytes = rest;
         }
     }
 
@@ -149,7 +149,11 @@ impl Options {
     /// # Panics
     /// When they take more than [`OPTION_SPACE`], or `out` is too short.
     pub fn emit(&self, out: &mut [u8]) -> usize {
-        let length = self.len();
+        self.emit_as_long(self.len(), out)
+    }
+
+    /// [`Options::emit`] of options that take `length`, which is [`Options::len`].
+    pub(super) fn emit_as_long(&self, length: usize, out: &mut [u8]) -> usize {
         assert!(length <= OPTION_SPACE, "TCP options of {length} bytes");
         let mut out = &mut out[..length];
         if let Some(mss) = self.mss {
@@ -187,4 +191,24 @@ impl Options {
         }
         length
     }
+}
+
+/// The options of a TCP header, each with its kind and as a whole, to the end of the list or the
+/// first that is not of a legal length.
+fn split(mut bytes: &[u8]) -> impl Iterator<Item = (u8, &[u8])> {
+    std::iter::from_fn(move || {
+        loop {
+            let (kind, length) = match *bytes {
+                [NOP, ..] => {
+                    bytes = &bytes[1..];
+                    continue;
+                }
+                [kind, length, ..] if kind != END && length >= 2 => (kind, length),
+                _ => return None,
+            };
+            let (option, rest) = bytes.split_at_checked(usize::from(length))?;
+            bytes = rest;
+            return Some((kind, option));
+        }
+    })
 }

@@ -1,7 +1,6 @@
 //! What is in a TCP segment, and how does it become an IP packet and back?
 
 use super::{Ecn, Options, Seq, ip};
-use bytes::BufMut;
 use std::net::SocketAddr;
 
 /// The flags of a TCP header (RFC 9293, section 3.1).
@@ -101,6 +100,12 @@ impl<'a> Segment<'a> {
     /// Reads an IP packet and checks its checksums. What follows the IP packet's own length is
     /// ignored, and so are the urgent pointer and the reserved bits.
     pub fn parse(packet: &'a [u8]) -> Result<Segment<'a>, ParseError> {
+        Segment::read(packet, true)
+    }
+
+    /// [`Segment::parse`] that checks TCP's checksum only if `verify`.
+    #[inline]
+    pub(crate) fn read(packet: &'a [u8], verify: bool) -> Result<Segment<'a>, ParseError> {
         let (header, bytes) = ip::Header::parse(packet)?;
         let (fixed, rest) = bytes
             .split_first_chunk::<FIXED_HEADER>()
@@ -111,15 +116,18 @@ impl<'a> Segment<'a> {
         let (options, payload) = rest
             .split_at_checked(options)
             .ok_or(ParseError::Truncated)?;
-        let mut sum = header.pseudo_header(bytes.len());
-        sum.add(bytes);
-        if sum.checksum() != 0 {
-            return Err(ParseError::Checksum("TCP"));
+        if verify {
+            let mut sum = header.pseudo_header(bytes.len());
+            sum.add(bytes);
+            if sum.checksum() != 0 {
+                return Err(ParseError::Checksum("TCP"));
+            }
         }
         let u16_at = |at| u16::from_be_bytes([fixed[at], fixed[at + 1]]);
         let seq_at = |at| Seq(u32::from(u16_at(at)) << 16 | u32::from(u16_at(at + 2)));
         let flags = Flags::from_byte(fixed[13]);
-        let mut segment = Segment {
+        // In its place from the start: it is large.
+        let mut segment = Ok(Segment {
             source: SocketAddr::new(header.source, u16_at(0)),
             destination: SocketAddr::new(header.destination, u16_at(2)),
             ecn: header.ecn,
@@ -129,9 +137,11 @@ impl<'a> Segment<'a> {
             window: u16_at(14),
             options: Options::default(),
             payload,
-        };
-        segment.options.read(options, flags.syn, flags.ack);
-        Ok(segment)
+        });
+        if let Ok(segment) = &mut segment {
+            segment.options.read(options, flags.syn, flags.ack);
+        }
+        segment
     }
 
     /// Writes the IP packet with its checksums into `packet`; returns its length.
@@ -151,17 +161,19 @@ impl<'a> Segment<'a> {
         header.emit(ip_header, length);
 
         let segment = &mut packet[..length];
-        let mut out = &mut segment[..FIXED_HEADER];
-        out.put_u16(self.source.port());
-        out.put_u16(self.destination.port());
-        out.put_u32(self.seq.0);
-        out.put_u32(if self.flags.ack { self.ack.0 } else { 0 });
-        out.put_u8(((FIXED_HEADER + options) / 4) as u8 * 0x10);
-        out.put_u8(self.flags.to_byte());
-        out.put_u16(self.window);
-        // Checksum and urgent pointer.
-        out.put_u32(0);
-        self.options.emit(&mut segment[FIXED_HEADER..]);
+        let mut fixed = [0; FIXED_HEADER];
+        fixed[0..2].copy_from_slice(&self.source.port().to_be_bytes());
+        fixed[2..4].copy_from_slice(&self.destination.port().to_be_bytes());
+        fixed[4..8].copy_from_slice(&self.seq.0.to_be_bytes());
+        let ack = if self.flags.ack { self.ack.0 } else { 0 };
+        fixed[8..12].copy_from_slice(&ack.to_be_bytes());
+        fixed[12] = ((FIXED_HEADER + options) / 4) as u8 * 0x10;
+        fixed[13] = self.flags.to_byte();
+        fixed[14..16].copy_from_slice(&self.window.to_be_bytes());
+        // Checksum and urgent pointer stay 0.
+        segment[..FIXED_HEADER].copy_from_slice(&fixed);
+        self.options
+            .emit_as_long(options, &mut segment[FIXED_HEADER..]);
         segment[FIXED_HEADER + options..].copy_from_slice(self.payload);
         let mut sum = header.pseudo_header(length);
         sum.add(segment);

@@ -123,12 +123,15 @@ pub struct Link<P> {
     out: Outlet<P>,
     /// Packets on their way to the stage of that index; empty between calls.
     moving: Vec<(usize, Packet<P>)>,
+    /// The stages' next event, and of which it is: drivers ask far more often than it changes.
+    next: Option<(Time, usize)>,
 }
 
 impl<P: Clone> Link<P> {
     /// A link of these stages, in the order in which a packet meets them; without any, it
     /// delivers at once.
     pub fn new(stages: Vec<Stage<P>>) -> Link<P> {
+        let next = next_event(&stages);
         Link {
             stages,
             now: Time::ZERO,
@@ -137,6 +140,7 @@ impl<P: Clone> Link<P> {
                 exits: VecDeque::new(),
             },
             moving: Vec::new(),
+            next,
         }
     }
 
@@ -144,15 +148,15 @@ impl<P: Clone> Link<P> {
     /// an earlier call counts as that earlier call's.
     pub fn push(&mut self, now: Time, packet: Packet<P>) {
         self.advance(now);
-        self.moving.push((0, packet));
-        self.settle(self.now);
+        self.enter(self.now, 0, packet);
+        self.next = next_event(&self.stages);
     }
 
     /// When to call [`Link::poll`] next; `None` when the link is empty or stands still.
     pub fn poll_at(&self) -> Option<Time> {
         match self.out.exits.front() {
             Some(exit) => Some(exit.at()),
-            None => self.next_event().map(|(at, _)| at),
+            None => self.next.map(|(at, _)| at),
         }
     }
 
@@ -191,49 +195,63 @@ impl<P: Clone> Link<P> {
         times
     }
 
-    /// The earliest event and its stage; of events at the same time the one nearest to the
-    /// link's end, so that what has waited longer moves first.
-    #[inline]
-    fn next_event(&self) -> Option<(Time, usize)> {
-        let mut next: Option<(Time, usize)> = None;
-        for (index, stage) in self.stages.iter().enumerate() {
-            if let Some(at) = stage.poll_at()
-                && next.is_none_or(|(earliest, _)| at <= earliest)
-            {
-                next = Some((at, index));
-            }
-        }
-        next
-    }
-
     /// Lets everything happen that is due by `now`, each event at its own time.
+    #[inline]
     fn advance(&mut self, now: Time) {
-        while let Some((at, index)) = self.next_event()
+        while let Some((at, index)) = self.next
             && at <= now
         {
             self.stages[index].poll(at, &mut self.out);
-            self.onward(index + 1);
-            self.settle(at);
+            if let Some((index, packet)) = self.onward(index + 1) {
+                self.enter(at, index, packet);
+            }
+            self.next = next_event(&self.stages);
         }
         self.now = self.now.max(now);
     }
 
-    /// Takes what a stage passed on to the stage of this index, the first packet on top.
-    #[inline]
-    fn onward(&mut self, index: usize) {
+    /// Takes what a stage passed on, the first packet before the others, to the stage of this
+    /// index; the packet to move next.
+    #[inline(always)]
+    fn onward(&mut self, index: usize) -> Option<(usize, Packet<P>)> {
+        let last = self.out.passed.pop();
+        if self.out.passed.is_empty()
+            && let Some(packet) = last
+        {
+            return Some((index, packet));
+        }
+        self.moving.extend(last.map(|packet| (index, packet)));
         while let Some(packet) = self.out.passed.pop() {
             self.moving.push((index, packet));
         }
+        self.moving.pop()
     }
 
-    /// Moves packets through the stages as far as they get at `at`.
-    fn settle(&mut self, at: Time) {
-        while let Some((index, packet)) = self.moving.pop() {
+    /// Moves a packet from the stage of this index on, and all that comes of it, through the
+    /// stages as far as they get at `at`.
+    fn enter(&mut self, at: Time, index: usize, packet: Packet<P>) {
+        let mut next = Some((index, packet));
+        while let Some((index, packet)) = next {
             match self.stages.get_mut(index) {
                 Some(stage) => stage.push(at, packet, &mut self.out),
                 None => self.out.exits.push_back(Exit::Delivered { packet, at }),
             }
-            self.onward(index + 1);
+            next = self.onward(index + 1);
         }
     }
+}
+
+/// The earliest event and its stage; of events at the same time the one nearest to the link's
+/// end, so that what has waited longer moves first.
+#[inline]
+fn next_event<P: Clone>(stages: &[Stage<P>]) -> Option<(Time, usize)> {
+    let mut next: Option<(Time, usize)> = None;
+    for (index, stage) in stages.iter().enumerate() {
+        if let Some(at) = stage.poll_at()
+            && next.is_none_or(|(earliest, _)| at <= earliest)
+        {
+            next = Some((at, index));
+        }
+    }
+    next
 }

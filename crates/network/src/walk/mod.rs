@@ -63,6 +63,15 @@ impl Channel {
         })
     }
 
+    /// The local mean at `now` and whether the access point is in sight, without the fade.
+    fn mean_at(&self, now: Time) -> (f64, bool) {
+        let distance = self.position.at(now).distance;
+        (
+            self.propagation.mean_dbm(distance),
+            distance <= LINE_OF_SIGHT,
+        )
+    }
+
     /// The signal at `now`.
     pub fn at(&self, now: Time) -> Signal {
         let place = self.position.at(now);
@@ -181,10 +190,10 @@ impl Radio {
     }
 
     pub(crate) fn describe(&mut self, now: Time, state: &mut LinkSnapshot) {
-        let signal = self.channel.at(now);
-        let operation = adaptation::at(signal.mean_dbm, signal.line_of_sight);
+        let (mean_dbm, line_of_sight) = self.channel.mean_at(now);
+        let operation = adaptation::at(mean_dbm, line_of_sight);
         let (goodput, loss) = self.expect(now, &operation);
-        state.signal_dbm = Some(signal.mean_dbm);
+        state.signal_dbm = Some(mean_dbm);
         state.rate = self.rate.at(now).map(|fastest| {
             let bps = fastest.bits_per_second() as f64 * goodput;
             BitRate::from_bits_per_second(bps.round() as u64)

@@ -64,9 +64,10 @@ impl Thresholds {
         let At {
             view, connection, ..
         } = at;
-        let name = label(view, HOME);
+        // Asked many times a second, and mostly to say that nothing holds: no words before something does.
+        let name = || label(view, HOME);
         let gone = |what: &str| {
-            let (kind, text) = (Kind::Gone, what.replace("home", &name));
+            let (kind, text) = (Kind::Gone, what.replace("home", &name()));
             Some(Reason { kind, text })
         };
         if !is_up(view, HOME) {
@@ -84,14 +85,14 @@ impl Thresholds {
             let cellular = cellular.and_then(figure);
             cellular.is_none_or(|f| f <= limit).then(|| {
                 let cellular = cellular.map_or("unknown".to_owned(), millis);
-                let (home, limit) = (millis(home), millis(limit));
+                let (name, home, limit) = (name(), millis(home), millis(limit));
                 format!("the {what} of {name} is {home}, above {limit}; cellular's is {cellular}")
             })
         };
         let srtt = slow("SRTT", |s| s.srtt, self.srtt);
         let waits = home.in_flight > 0 || home.oldest_unacked.is_some() || connection.has_unsent;
         let under_rto = (home.timeouts > 0 && waits).then(|| {
-            let n = home.timeouts;
+            let (name, n) = (name(), home.timeouts);
             format!(
                 "{name} is under RTO ({n} in a row, nothing acknowledged since), with data to send"
             )
@@ -102,7 +103,7 @@ impl Thresholds {
             .zip(home.oldest_unacked)
             .filter(|(limit, age)| age > limit)
             .map(|(limit, age)| {
-                let (age, limit) = (millis(age), millis(limit));
+                let (name, age, limit) = (name(), millis(age), millis(limit));
                 format!("{name} has had data in flight for {age}, longer than {limit}")
             });
         let kind = match (&under_rto, &overdue) {

@@ -138,8 +138,8 @@ impl AppleInteractive {
                     }
                     reason => {
                         if reason.is_none() {
-                            let text = format!("{} works", label(view, HOME));
-                            self.prefer(at, HOME, cellular, &text, decisions);
+                            let why = || format!("{} works", label(view, HOME));
+                            self.prefer(at, HOME, cellular, why, decisions);
                         }
                         Mode::Home { stale }
                     }
@@ -156,12 +156,13 @@ impl AppleInteractive {
                 let deaf = heard.is_some() && received == heard;
                 let reason = self.thresholds.reason(at, cellular, stale);
                 let reason = reason.or_else(|| {
-                    let text = format!(
-                        "nothing arrived over {} since it was left",
-                        label(view, HOME)
-                    );
-                    let kind = Kind::Silent;
-                    (works && deaf).then_some(Reason { kind, text })
+                    (works && deaf).then(|| Reason {
+                        kind: Kind::Silent,
+                        text: format!(
+                            "nothing arrived over {} since it was left",
+                            label(view, HOME)
+                        ),
+                    })
                 });
                 let Some(reason) = reason else {
                     let clear = clear_since.unwrap_or(now);
@@ -180,7 +181,7 @@ impl AppleInteractive {
                     } else {
                         format!("{} is not established", label(view, cellular))
                     };
-                    self.prefer(at, HOME, cellular, &text, decisions);
+                    self.prefer(at, HOME, cellular, || text.clone(), decisions);
                     return Mode::Home { stale: None };
                 };
                 if let Some(stale) = self.stale(at, since, &reason) {
@@ -189,12 +190,12 @@ impl AppleInteractive {
                         "{} was idle for {idle}: its figures are old",
                         label(view, HOME)
                     );
-                    self.prefer(at, HOME, cellular, &text, decisions);
+                    self.prefer(at, HOME, cellular, || text.clone(), decisions);
                     return Mode::Home { stale: Some(stale) };
                 }
                 self.requests
                     .open(at, cellular, false, decisions, || reason.text.clone());
-                self.prefer(at, cellular, HOME, &reason.text, decisions);
+                self.prefer(at, cellular, HOME, || reason.text.clone(), decisions);
                 let silent_since = match reason.kind {
                     Kind::Silent => Some(silent_since.unwrap_or(now)),
                     Kind::Slow | Kind::Gone => None,
@@ -237,7 +238,7 @@ impl AppleInteractive {
         at: At<'_>,
         regular: PathIndex,
         backup: PathIndex,
-        why: &str,
+        why: impl Fn() -> String,
         decisions: &mut Vec<Decision>,
     ) {
         for (path, to_backup) in [(regular, false), (backup, true)] {
@@ -245,7 +246,7 @@ impl AppleInteractive {
                 continue;
             }
             self.requests
-                .set_backup(at, path, to_backup, decisions, || why.to_owned());
+                .set_backup(at, path, to_backup, decisions, &why);
         }
     }
 

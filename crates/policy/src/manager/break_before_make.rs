@@ -136,27 +136,26 @@ impl BreakBeforeMake {
 
     /// Why home should be left, if it should.
     fn failure(
-        &self,
         view: &View,
         started: &[&ConnectionView],
         silent: &BTreeMap<(usize, PathIndex), String>,
     ) -> Option<String> {
-        let name = label(view, HOME);
+        let name = || label(view, HOME);
         if !is_up(view, HOME) {
-            return Some(format!("the interface of {name} is down"));
+            return Some(format!("the interface of {} is down", name()));
         }
         started.iter().find_map(|c| match c.on(HOME) {
-            None => Some(format!("connection {} has no subflow on {name}", c.id)),
+            None => Some(format!("connection {} has no subflow on {}", c.id, name())),
             Some(_) => silent
                 .get(&(c.id, HOME))
-                .map(|verdict| format!("connection {} on {name}: {verdict}", c.id)),
+                .map(|verdict| format!("connection {} on {}: {verdict}", c.id, name())),
         })
     }
 
     /// One step of the phase; the actions follow from it.
     fn advance(&mut self, now: Time, view: &View, started: &[&ConnectionView]) {
         let silent = self.listen(now, view);
-        let failure = self.failure(view, started, &silent);
+        let failure = || BreakBeforeMake::failure(view, started, &silent);
         let spare = spare(view);
         // Cellular cannot be relied on: nothing is lost by trying home.
         let trouble = spare.is_none_or(|path| {
@@ -174,7 +173,7 @@ impl BreakBeforeMake {
         } = self.settings;
         match &mut self.phase {
             Phase::Home => {
-                let (Some(cause), Some(_)) = (failure, spare) else {
+                let (Some(cause), Some(_)) = (failure(), spare) else {
                     return;
                 };
                 let relapse = self.returned.is_some_and(|t| now.since(t) < settle);
@@ -227,7 +226,7 @@ impl BreakBeforeMake {
                         if late || fell_silent || !is_up(view, HOME) {
                             let name = label(view, HOME);
                             let timeout = millis(probe_timeout);
-                            let cause = failure.filter(|_| fell_silent || !is_up(view, HOME));
+                            let cause = failure().filter(|_| fell_silent || !is_up(view, HOME));
                             let cause = cause.unwrap_or_else(|| {
                                 format!(
                                     "{name} did not answer on every connection within {timeout}"

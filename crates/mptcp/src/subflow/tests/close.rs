@@ -93,6 +93,64 @@ fn a_fin_before_the_rest_waits() {
     assert_eq!(received.in_order, None);
 }
 
+/// A peer that contradicts itself: its FIN comes before data that came earlier. The stream ends
+/// at the FIN; what is beyond it is not delivered, not acknowledged and not told to be there.
+#[test]
+fn data_that_came_before_a_fin_in_front_of_it_is_dropped() {
+    let segments: &[&[_]] = &[
+        // The FIN comes in order.
+        &[data(100, 100), data(0, 150).fin()],
+        &[data(150, 100), data(0, 150).fin()],
+        &[data(151, 100), data(0, 150).fin()],
+        &[data(100, 20), data(130, 300), data(0, 150).fin()],
+        // It comes behind a gap that is filled later.
+        &[data(100, 100), data(50, 100).fin(), data(0, 50)],
+        &[data(100, 100), data(150, 0).fin(), data(0, 150)],
+        &[data(100, 100), data(150, 0).fin(), data(0, 100)],
+        &[data(150, 100), data(50, 100).fin(), data(0, 100)],
+        // Another FIN counts for nothing.
+        &[data(140, 60).fin(), data(100, 50).fin(), data(0, 200)],
+    ];
+    let ends = [150, 150, 150, 150, 150, 150, 150, 150, 200];
+    for (case, (segments, end)) in segments.iter().zip(ends).enumerate() {
+        let mut script = Script::established(&plain());
+        let (last, before) = segments.split_last().expect("some");
+        for peer in before {
+            assert!(!script.give(peer.clone()).fin);
+            script.take();
+        }
+        assert!(script.give(last.clone()).fin, "case {case}");
+        assert_eq!(script.taken, end, "case {case}");
+        assert_eq!(script.tcp.state(), State::CloseWait);
+        let sent = script.take();
+        let last = sent.last().expect("an acknowledgement");
+        assert_eq!(last.ack, end as i64 + 1, "case {case}");
+        assert!(last.options.sack.is_empty(), "{last:?}");
+        // More of it changes nothing.
+        for peer in *segments {
+            let received = script.give(peer.clone());
+            assert!(!received.buffered && received.in_order.is_none() && !received.fin);
+        }
+        script.give(data(end as i64 + 1, 50));
+        script.give(data(end as i64 + 50, 50));
+        assert_eq!(script.taken, end);
+    }
+}
+
+#[test]
+fn what_is_beyond_a_fin_is_not_told_to_be_there() {
+    let mut script = Script::established(&plain());
+    script.give(data(100, 100));
+    script.give(data(300, 100));
+    script.take();
+    let sent = script.answer(data(120, 30).fin());
+    let seq = |offset| crate::wire::Seq(super::script::PEERS + 1 + offset);
+    let told = &sent.last().expect("an acknowledgement").options.sack;
+    // What came twice, and the one block that is left.
+    let blocks = [(seq(120), seq(150)), (seq(100), seq(150))];
+    assert_eq!(told[..], blocks);
+}
+
 #[test]
 fn time_wait_answers_a_repeated_fin_and_begins_anew() {
     let mut script = Script::established(&plain());

@@ -210,4 +210,30 @@ proptest! {
             prop_assert!(info.unacked + info.queued <= 40 * 1460);
         }
     }
+    /// Each byte is delivered once and in order (the script sees to that), nothing after the FIN,
+    /// and what is delivered is what is acknowledged.
+    #[test]
+    fn a_stream_that_contradicts_itself_ends_at_one_fin(
+        segments in prop::collection::vec((0_i64..40, 0_usize..12, 0_u8..4), 1..60),
+    ) {
+        let mut script = Script::established(&plain());
+        let mut ended = None;
+        for (seq, length, fin) in segments {
+            let mut peer = data(seq, length);
+            peer.flags.fin = fin == 0;
+            let received = script.give(peer);
+            if received.fin {
+                prop_assert_eq!(ended, None);
+                ended = Some(script.taken);
+            }
+            prop_assert!(ended.is_none_or(|end| end == script.taken));
+            let receiver = &script.tcp.receiver;
+            let next = script.taken + u64::from(ended.is_some());
+            prop_assert_eq!(receiver.next, next);
+            let fin = receiver.fin.unwrap_or(u64::MAX);
+            prop_assert!(!script.tcp.store.reaches_beyond(fin));
+            let told = &receiver.recent;
+            prop_assert!(told.iter().all(|b| next < b.0 && b.0 < b.1 && b.1 <= fin));
+        }
+    }
 }

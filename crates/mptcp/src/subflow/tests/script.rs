@@ -29,6 +29,8 @@ pub struct Script {
     pub tcp: Subflow,
     pub reno: Reno,
     pub now: Time,
+    /// How many bytes of the peer's stream were taken: each once, in order.
+    pub taken: u64,
 }
 
 /// A segment from the peer; offsets as in [`Sent`].
@@ -136,6 +138,7 @@ impl Script {
             tcp,
             reno: Reno::default(),
             now: Time::ZERO,
+            taken: 0,
         };
         assert!(script.take().iter().all(|s| s.flags.syn));
         script
@@ -178,8 +181,15 @@ impl Script {
             id: SubflowId::new(0),
         };
         let received = self.tcp.receive(self.now, &segment, congestion);
+        if let Some(new) = received.in_order {
+            assert_eq!(new.offset, self.taken, "in order");
+            self.taken += new.length as u64;
+        }
         if received.buffered {
-            self.tcp.take_buffered(&mut |_, _| {});
+            self.tcp.take_buffered(&mut |offset, bytes| {
+                assert_eq!(offset, self.taken, "buffered in order");
+                self.taken += bytes.len() as u64;
+            });
         }
         received
     }

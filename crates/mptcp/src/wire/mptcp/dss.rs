@@ -55,6 +55,14 @@ impl Number {
         }
     }
 
+    /// What the wire carries of it: all of it, or the lower 32 bits.
+    pub fn on_the_wire(self) -> u64 {
+        match self {
+            Number::Wide(number) => number,
+            Number::Narrow(number) => number.into(),
+        }
+    }
+
     /// Reads one; the caller has checked that it is there.
     fn parse(bytes: &mut &[u8], wide: bool) -> Number {
         if wide {
