@@ -11,7 +11,7 @@ use std::time::Duration;
 pub struct Store {}
 
 /// Why the store could not do it. Nothing was changed.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
     /// Not a database URL.
     #[error("`{0}` is no database: write sqlite:FILE or postgres://USER@HOST/DATABASE")]
@@ -25,6 +25,12 @@ pub enum StoreError {
     /// Its schema is of a newer version, or a migration stopped half way.
     #[error("the database's schema does not fit: {0}")]
     Schema(String),
+    /// It is there, but not to be used: a wrong password, no such database, a file that is read-only.
+    #[error("the database refuses: {0}")]
+    Refused(String),
+    /// A filter that can't be understood: a fault of who asks.
+    #[error("{0}")]
+    Query(String),
     /// What is stored can't be read, or a bug.
     #[error("the database holds what it should not: {0}")]
     Damaged(String),
@@ -93,6 +99,12 @@ impl Store {
 
     /// Whether the database answers.
     pub async fn ping(&self) -> Result<(), StoreError> {
+        todo!()
+    }
+
+    /// Closes the connections when what is under way is done; whatever is asked later is
+    /// [`StoreError::Unavailable`].
+    pub async fn close(&self) {
         todo!()
     }
 
