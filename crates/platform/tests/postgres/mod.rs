@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, channel};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 /// A server.
@@ -41,17 +41,6 @@ fn programs() -> PathBuf {
 }
 
 impl Postgres {
-    /// The server that the tests of this process share.
-    pub fn shared() -> Arc<Postgres> {
-        static SHARED: Mutex<Weak<Postgres>> = Mutex::new(Weak::new());
-        let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
-        shared.upgrade().unwrap_or_else(|| {
-            let server = Arc::new(Postgres::start());
-            *shared = Arc::downgrade(&server);
-            server
-        })
-    }
-
     /// A fresh server.
     pub fn start() -> Postgres {
         let folder = tempfile::Builder::new()

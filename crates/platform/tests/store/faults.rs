@@ -1,6 +1,6 @@
 //! What is said, and what is kept, when the database is not as it should be?
 
-use crate::place::{Place, block_on, on_both, sqlite_url};
+use crate::place::{Place, block_on, on_both, shared_server, sqlite_url};
 use crate::postgres::Postgres;
 use crate::put::put_all;
 use crate::sample;
@@ -124,7 +124,7 @@ fn in_memory() {
 #[test]
 fn servers_that_refuse_or_do_not_answer() {
     block_on(async {
-        let server = Postgres::shared();
+        let server = shared_server();
         let no_such = error(&server.url("no_such")).await;
         assert!(matches!(no_such, StoreError::Refused(_)), "{no_such:?}");
         let nobody = server.url("postgres").replace("postgres@", "nobody@");

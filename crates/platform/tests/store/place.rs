@@ -2,8 +2,8 @@
 
 use crate::postgres::Postgres;
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor};
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use walkabout_platform::store::Store;
 
 /// Where a test works.
@@ -18,6 +18,17 @@ enum Kept {
     Server(#[expect(dead_code, reason = "kept until it is dropped")] Arc<Postgres>),
 }
 
+/// The server that the tests of this process share: it ends with the last that uses it.
+pub fn shared_server() -> Arc<Postgres> {
+    static SHARED: Mutex<Weak<Postgres>> = Mutex::new(Weak::new());
+    let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+    shared.upgrade().unwrap_or_else(|| {
+        let server = Arc::new(Postgres::start());
+        *shared = Arc::downgrade(&server);
+        server
+    })
+}
+
 impl Place {
     pub fn sqlite() -> Place {
         let folder = tempfile::tempdir().expect("a folder");
@@ -28,7 +39,7 @@ impl Place {
     }
 
     pub fn postgres() -> Place {
-        let server = Postgres::shared();
+        let server = shared_server();
         Place {
             url: server.new_database(),
             _kept: Kept::Server(server),
@@ -59,7 +70,7 @@ impl Place {
     }
 }
 
-pub fn sqlite_url(file: &PathBuf) -> String {
+pub fn sqlite_url(file: &Path) -> String {
     format!("sqlite:{}", file.display())
 }
 
