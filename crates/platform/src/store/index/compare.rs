@@ -5,7 +5,6 @@ use super::distribution::{Values, middle};
 use super::selection::Passing;
 use super::{Entry, Follower, Index, NONE, Selection, flag};
 use crate::api::{Arm, CauseCount, ComparedArm, Comparison, PairedRatio};
-use std::collections::HashMap;
 
 /// A delay below this has no ratio worth the name: a microsecond, what is recorded.
 const LEAST_S: f64 = 1e-6;
@@ -37,8 +36,8 @@ struct Gathered {
     up: Values,
     down: Values,
     handover: Values,
-    /// By the cause's word.
-    causes: HashMap<u32, u64>,
+    /// By the cause's word; there are few.
+    causes: Vec<(u32, u64)>,
 }
 
 /// What is gathered of a pair of arms.
@@ -155,7 +154,11 @@ impl<'i> Gathering<'i> {
             .handover
             .add(entry.handover.get(), entry.is(flag::HANDOVER_CENSORED));
         if !self.index.kinds.text(kind.cause).is_empty() {
-            *gathered.causes.entry(kind.cause).or_default() += 1;
+            let mut causes = gathered.causes.iter_mut();
+            match causes.find(|(cause, _)| *cause == kind.cause) {
+                Some((_, runs)) => *runs += 1,
+                None => gathered.causes.push((kind.cause, 1)),
+            }
         }
         if let Some(delay) = entry.delay_max.get() {
             self.parts.push(Part {
