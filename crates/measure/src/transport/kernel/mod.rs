@@ -19,9 +19,12 @@ mod server;
 mod socket;
 mod sysctl;
 mod ulp;
+mod watch;
 
 pub use client::Client;
-pub use server::Server;
+pub use server::{Server, prepare_namespace};
+pub use socket::{IPPROTO_MPTCP, congestion, is_mptcp};
+pub use watch::{ClientPaths, Watch};
 
 use super::LocalPath;
 use crate::Clock;
@@ -166,7 +169,7 @@ pub type ConnectError = SetupError;
 pub type ListenError = SetupError;
 
 /// The kernel as a stack; TCP's path manager is `none`.
-fn stack(congestion: String, path_manager: &str) -> Stack {
+pub fn stack(congestion: String, path_manager: &str) -> Stack {
     let version = nix::sys::utsname::uname()
         .map(|u| u.release().to_string_lossy().into_owned())
         .unwrap_or_else(|_| "unknown".to_owned());
