@@ -10,9 +10,9 @@ pub use interfaces::{Interface, InterfaceChange, InterfaceKind, Monitor, Wifi, i
 pub use reach::{ReachTarget, reach};
 
 use crate::transport::LocalPath;
-use model::Name;
 use model::live::{Ended, LiveFacts};
 use model::scenario::Traffic;
+use model::{Name, Seed};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
@@ -32,6 +32,8 @@ pub struct LiveRun {
     pub duration: Duration,
     /// The right to use the server.
     pub token: String,
+    /// The test's seed: for the manifest, and for what is random in a transport.
+    pub seed: Seed,
     /// The run folder.
     pub folder: PathBuf,
     /// What the manifest says of it beside what the run itself finds out (`invalid`, `ended`,
