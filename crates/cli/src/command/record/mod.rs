@@ -1,0 +1,1 @@
+//! `walkabout record`: a run on real interfaces becomes a scenario.
