@@ -267,15 +267,16 @@ impl Desk {
         self.state().draining
     }
 
-    /// Sessions under way, pings included.
+    /// Sessions under way; pings are none.
     pub(super) fn sessions(&self) -> usize {
-        let state = self.state();
-        state.live.len() + state.pings
+        self.state().live.len()
     }
 
-    /// Whether the records of a session that is over were never fetched.
-    pub(super) fn has_unfetched(&self) -> bool {
-        self.state().archive.has_unfetched()
+    /// Whether somebody may still want a little time: a ping under way, or the records of a session that
+    /// is over and were never fetched.
+    pub(super) fn has_loose_ends(&self) -> bool {
+        let state = self.state();
+        state.pings > 0 || state.archive.has_unfetched()
     }
 
     /// Ends the sessions under way; returns how many there are.

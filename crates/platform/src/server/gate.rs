@@ -2,6 +2,7 @@
 //! until the connection is gone.
 
 use super::Limits;
+use super::metrics::Held;
 use super::reasons::Refusal;
 use crate::privacy;
 use std::collections::HashMap;
@@ -25,6 +26,8 @@ struct Inside {
 pub(super) struct Permit {
     gate: Arc<Gate>,
     prefix: String,
+    /// Only kept.
+    _counted: Option<Held>,
 }
 
 impl Gate {
@@ -48,7 +51,11 @@ impl Gate {
         inside.by_prefix.insert(prefix.clone(), of_prefix + 1);
         drop(inside);
         let gate = Arc::clone(self);
-        Ok(Permit { gate, prefix })
+        Ok(Permit {
+            gate,
+            prefix,
+            _counted: None,
+        })
     }
 
     fn inside(&self) -> MutexGuard<'_, Inside> {
@@ -57,6 +64,12 @@ impl Gate {
 }
 
 impl Permit {
+    /// The same, counted in the metrics for as long.
+    pub(super) fn counted(mut self, held: Held) -> Permit {
+        self._counted = Some(held);
+        self
+    }
+
     /// The network it was given to, as it may be logged.
     pub(super) fn prefix(&self) -> &str {
         &self.prefix

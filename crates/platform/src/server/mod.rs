@@ -129,7 +129,8 @@ pub enum ServerError {
     },
 }
 
-/// After the last session of a drain its client may still fetch what was recorded, this long.
+/// After the last session of a drain its client may still fetch what was recorded, and pings may end,
+/// this long.
 const FETCH_GRACE: Duration = Duration::from_secs(2);
 
 /// How often a drain looks whether it is done.
@@ -202,7 +203,7 @@ async fn drain(desk: &Desk) {
             sleep(DRAIN_LOOK).await;
         }
         let grace = (Instant::now() + FETCH_GRACE).min(deadline);
-        while desk.has_unfetched() && Instant::now() < grace {
+        while desk.has_loose_ends() && Instant::now() < grace {
             sleep(DRAIN_LOOK).await;
         }
     };

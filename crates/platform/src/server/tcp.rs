@@ -45,7 +45,7 @@ async fn serve(desk: Arc<Desk>, stream: TcpStream, permit: Permit) {
     let stream = Stream::Tcp(stream);
     let transport = stream.transport().name();
     desk.metrics().add(Family::ConnectionsTotal, transport, 1);
-    let _held = desk.metrics().hold(Family::Connections, transport);
+    let permit = permit.counted(desk.metrics().hold(Family::Connections, transport));
     let limit = Duration::from_secs(desk.limits().hello_seconds.into());
     let deadline = Instant::now() + limit;
     if let Err(refusal) =

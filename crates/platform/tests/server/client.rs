@@ -309,7 +309,7 @@ impl Client {
 }
 
 /// The client of the other worlds, over two addresses of the loopback network.
-fn quic_client(
+pub fn quic_client(
     by: By,
     server: SocketAddr,
     pin: [u8; 32],

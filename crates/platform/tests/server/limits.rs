@@ -1,14 +1,16 @@
 //! What a server does not put up with: too many, too slow, too silent, too much at once.
 
-use super::client::{By, Client, connect, hello, is_turned_away, say};
+use super::client::{By, Client, connect, hello, is_turned_away, quic_client, say};
 use super::rig::{Ground, await_that};
-use model::scenario::{Bulk, Interactive, Ping, Traffic};
+use measure::transport::Endpoint;
+use model::scenario::{Interactive, Ping, Traffic};
 use model::units::{ByteSize, Span};
 use walkabout_platform::server::Limits;
 use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::time::{Duration, Instant};
+use traffic::Channels;
 
 fn ping() -> Traffic {
     Traffic::Ping(Ping::default())
@@ -53,7 +55,9 @@ fn one_network_that_takes_all_it_may_leaves_room_for_others() {
     let said = traffic::hello::emit(&hello(&ping(), None));
     again.write_all(&said).expect("said");
     server.await_metric("walkabout_server_pings_total{transport=\"tcp\"}", 2);
+    // Somebody who never ends his ping does not keep the server from ending.
     server.stop();
+    drop(again);
 }
 
 #[test]
@@ -71,6 +75,7 @@ fn no_more_connections_and_sessions_than_allowed() {
     let second = say(address, &hello(&interactive, Some(&ground.token())));
     assert!(is_turned_away(second));
     server.await_metric("walkabout_server_refused_total{reason=\"sessions\"}", 1);
+    server.await_metric("walkabout_server_connections{transport=\"tcp\"}", 2);
     let _third = connect(By::Tcp, address).expect("connected");
     server.await_metric("walkabout_server_connections{transport=\"tcp\"}", 3);
     assert!(is_turned_away(connect(By::Tcp, address).expect("accepted by the kernel")));
@@ -104,14 +109,15 @@ fn whoever_does_not_say_hello_in_time_is_cut_a_byte_at_a_time_as_well() {
     assert!(is_turned_away(trickle.join().expect("no panic")));
     server.await_metric("walkabout_server_refused_total{reason=\"slow-hello\"}", 2);
 
-    // A QUIC connection without a stream.
-    let traffic = Traffic::Bulk(Bulk::default());
-    let server_address = server.address();
-    let mut idle = Client::new(By::Quic, server_address, server.pin(), &traffic, Some(&ground.token()));
-    idle.until("served", |_| {
-        server.metric("walkabout_server_sessions_total{transport=\"quic\"}") == 1
+    // A QUIC connection on which nothing is ever said.
+    let clock = measure::Clock::start();
+    let mut idle = quic_client(By::Quic, server.address(), server.pin(), 1, clock);
+    await_that("connected and cut", || {
+        let now = clock.now();
+        idle.poll(now).expect("a handshake");
+        idle.is_connected() && !idle.is_open(0)
     });
-    idle.close();
+    server.await_metric("walkabout_server_refused_total{reason=\"slow-hello\"}", 3);
     server.stop();
 }
 

@@ -197,8 +197,8 @@ fn a_session_is_cut_when_its_bytes_are_spent_and_carries_no_more() {
         });
         let before = moved(&server);
         let mut client = client(by, &server, &bulk(10_000_000), &token);
-        client.until("cut", |c| c.is_cut());
-        assert!(!client.is_done() && client.error().is_some(), "{by:?}");
+        client.until("cut", |c| c.error().is_some());
+        assert!(!client.is_done(), "{by:?}");
         await_that("the records say so", || {
             let records = records(server.address(), &token).expect("records");
             records.cut.as_deref() == Some("the token's 500000 bytes are spent")
@@ -247,9 +247,10 @@ fn the_same_token_at_once_begins_one_session() {
             std::thread::spawn(move || say(address, &hello))
         })
         .collect();
-    let _streams: Vec<_> = hellos.into_iter().map(|t| t.join().expect("said")).collect();
+    let streams: Vec<_> = hellos.into_iter().map(|t| t.join().expect("said")).collect();
     server.await_metric(&refused("taken"), 7);
     let total = "walkabout_server_sessions_total{transport=\"tcp\"}";
     assert_eq!(server.metric(total), 1);
+    drop(streams);
     server.stop();
 }
