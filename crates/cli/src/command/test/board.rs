@@ -52,7 +52,8 @@ pub struct RunState {
     pub gone: Vec<String>,
     /// Why it ended, once it has.
     pub ended: Option<String>,
-    bytes: Carried,
+    /// Bytes per path, to see which carries the data.
+    pub bytes: Carried,
 }
 
 /// A policy's decision.
@@ -70,7 +71,7 @@ pub struct Decision {
 
 /// Bytes per path, to see which carries the data.
 #[derive(Debug, Default)]
-struct Carried {
+pub struct Carried {
     /// When the samples at hand were taken.
     time_us: u64,
     /// Bytes since the samples before, per path.
@@ -88,7 +89,9 @@ impl Carried {
         if sample.time_us > self.time_us {
             let since = std::mem::take(&mut self.since);
             let most = since.into_iter().max_by_key(|(_, bytes)| *bytes);
-            busiest = most.filter(|(_, bytes)| *bytes >= IN_USE_BYTES).map(|(path, _)| path);
+            busiest = most
+                .filter(|(_, bytes)| *bytes >= IN_USE_BYTES)
+                .map(|(path, _)| path);
             self.time_us = sample.time_us;
         }
         let total = sample.sent_bytes.unwrap_or(0) + sample.received_bytes.unwrap_or(0);
@@ -356,8 +359,13 @@ mod tests {
         let mut board = Board::default();
         board.start("mptcp", "mptcp");
         let mut told = Vec::new();
-        for (tick, wifi, cellular) in [(1, 5_000, 100), (2, 9_000, 200), (3, 9_100, 300), (4, 9_100, 9_000), (5, 9_100, 9_000)]
-        {
+        for (tick, wifi, cellular) in [
+            (1, 5_000, 100),
+            (2, 9_000, 200),
+            (3, 9_100, 300),
+            (4, 9_100, 9_000),
+            (5, 9_100, 9_000),
+        ] {
             for (path, bytes) in [("wifi", wifi), ("cellular", cellular)] {
                 told.extend(board.see(&sample(tick * 100_000, path, bytes)));
             }
@@ -392,7 +400,10 @@ mod tests {
         assert_eq!(board.runs[0].waiting_us, Some(300_000));
         board.see(&message("quic", 100_000, Some(900_000)));
         let run = &board.runs[0];
-        assert_eq!((run.waiting_us, run.answered, run.longest_us), (None, 2, 900_000));
+        assert_eq!(
+            (run.waiting_us, run.answered, run.longest_us),
+            (None, 2, 900_000)
+        );
         assert_eq!(run.time_us, 1_000_000);
         let ended = board.end("quic-bulk", "done").expect("it ran");
         assert_eq!(ended.event, LiveEvent::Ended { why: "done".into() });
@@ -424,6 +435,9 @@ mod tests {
     #[test]
     fn bars_span_the_scale() {
         assert_eq!(bars([0.0, 50.0, 100.0, 400.0, -3.0], 0.0, 100.0), "▁▅██▁");
-        assert_eq!((words(900), words(28_000), words(1_340_000)), ("0.9 ms".into(), "28 ms".into(), "1.3 s".into()));
+        assert_eq!(
+            (words(900), words(28_000), words(1_340_000)),
+            ("0.9 ms".into(), "28 ms".into(), "1.3 s".into())
+        );
     }
 }

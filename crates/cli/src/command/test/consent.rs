@@ -69,7 +69,8 @@ impl Asking<'_> {
             writeln!(output, "Results of this test {publish}.")?;
             writeln!(output, "This is version {version} of the text.")
         };
-        let failed = |error: io::Error| Failure::failed(format!("the text cannot be shown: {error}"));
+        let failed =
+            |error: io::Error| Failure::failed(format!("the text cannot be shown: {error}"));
         let earlier = remembered.collectors.get(self.collector);
         match (self.given, earlier) {
             (Some(given), _) if given == WORD || given == version => {
@@ -107,9 +108,12 @@ impl Asking<'_> {
                 if earlier.is_some() {
                     writeln!(output, "It has changed since you agreed to it.").map_err(failed)?;
                 }
-                write!(output, "\nType `{WORD}` to agree, anything else to decline: ")
-                    .and_then(|()| output.flush())
-                    .map_err(failed)?;
+                write!(
+                    output,
+                    "\nType `{WORD}` to agree, anything else to decline: "
+                )
+                .and_then(|()| output.flush())
+                .map_err(failed)?;
                 let mut answer = String::new();
                 input.read_line(&mut answer).map_err(failed)?;
                 if answer.trim().trim_matches('`').to_lowercase() != WORD {
@@ -119,12 +123,16 @@ impl Asking<'_> {
                 }
             }
         }
-        let agreed_at = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+        let agreed_at = jiff::Timestamp::now()
+            .strftime("%Y-%m-%dT%H:%M:%SZ")
+            .to_string();
         let agreed = Agreed {
             version: version.clone(),
             agreed_at: agreed_at.clone(),
         };
-        remembered.collectors.insert(self.collector.to_owned(), agreed);
+        remembered
+            .collectors
+            .insert(self.collector.to_owned(), agreed);
         let json = serde_json::to_vec_pretty(&remembered).map_err(Failure::failed)?;
         places::save(self.file, &json)?;
         Ok(Consent {
@@ -182,8 +190,16 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let folder = folder.path();
         let (declined, shown) = ask(folder, "1", None, Some("no\n"));
-        assert!(declined.expect_err("declined").message.starts_with("declined"));
-        assert!(shown.contains("We measure.") && shown.contains("kept for 30 days"), "{shown}");
+        assert!(
+            declined
+                .expect_err("declined")
+                .message
+                .starts_with("declined")
+        );
+        assert!(
+            shown.contains("We measure.") && shown.contains("kept for 30 days"),
+            "{shown}"
+        );
         // Declining is not remembered, and the end of the input declines as well.
         assert!(ask(folder, "1", None, Some("")).0.is_err());
         let (agreed, _) = ask(folder, "1", None, Some("Agree\n"));
@@ -193,7 +209,10 @@ mod tests {
         assert_eq!(again.expect("remembered"), agreed);
         assert!(!shown.contains("We measure."), "{shown}");
         let (changed, shown) = ask(folder, "2", None, Some("\n"));
-        assert!(changed.is_err() && shown.contains("has changed since"), "{shown}");
+        assert!(
+            changed.is_err() && shown.contains("has changed since"),
+            "{shown}"
+        );
     }
 
     #[test]
@@ -205,11 +224,19 @@ mod tests {
         assert_eq!(nobody.exit_code, crate::failure::USAGE);
         assert!(nobody.message.contains("--consent 7") && shown.contains("We measure."));
         let (other, _) = ask(folder, "7", Some("6"), None);
-        assert!(other.expect_err("another").message.contains("is version 7 now"));
+        assert!(
+            other
+                .expect_err("another")
+                .message
+                .contains("is version 7 now")
+        );
         for given in ["7", "agree"] {
             let (agreed, shown) = ask(folder, "7", Some(given), None);
             assert_eq!(agreed.expect("agreed").version, "7");
-            assert!(shown.contains("We measure.") && shown.contains("Agreed to by"), "{shown}");
+            assert!(
+                shown.contains("We measure.") && shown.contains("Agreed to by"),
+                "{shown}"
+            );
         }
     }
 }

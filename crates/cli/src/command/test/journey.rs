@@ -70,7 +70,9 @@ pub fn run(test: &Test, places: &Places, style: Style) -> Result<(), Failure> {
     stopped()?;
     if style == Style::People && clock.abs() > CLOCK_OFF {
         let seconds = clock.as_secs();
-        eprintln!("! this machine's clock is {seconds} s ahead of the collector's; results carry this one's");
+        eprintln!(
+            "! this machine's clock is {seconds} s ahead of the collector's; results carry this one's"
+        );
     }
 
     let setting = Setting::find(test, &metadata, &paths)?;
@@ -117,8 +119,8 @@ pub fn run(test: &Test, places: &Places, style: Style) -> Result<(), Failure> {
     };
     let mut show = Show::start(style, heading, push);
     let done = match experiment.mode {
-        Mode::Stable => one_after_the_other(&facts, &runs, tokens, seed, &out, &mut show),
-        Mode::Mobile => all_at_once(&facts, &runs, tokens, seed, &out, &mut show),
+        Mode::Stable => one_after_the_other(&facts, &runs, tokens, &out, &mut show),
+        Mode::Mobile => all_at_once(&facts, &runs, tokens, &out, &mut show),
     };
     let board = show.finish();
     let done = done?;
@@ -131,7 +133,11 @@ pub fn run(test: &Test, places: &Places, style: Style) -> Result<(), Failure> {
         setting: &setting,
         planned: runs.len(),
         done,
-        reach: if is_mobile { Reach::of(&board, &ended) } else { None },
+        reach: if is_mobile {
+            Reach::of(&board, &ended)
+        } else {
+            None
+        },
         out: &out,
     }
     .conclude(places, &collector, style, !test.no_upload)
@@ -149,14 +155,7 @@ struct Facts<'t> {
 }
 
 impl Facts<'_> {
-    fn run(
-        &self,
-        planned: &Planned,
-        position: usize,
-        token: String,
-        seed: Seed,
-        out: &Path,
-    ) -> LiveRun {
+    fn run(&self, planned: &Planned, position: usize, token: String, out: &Path) -> LiveRun {
         let setting = self.setting;
         let networks = self.paths.iter().map(|path| path.network(&self.device_key));
         LiveRun {
@@ -165,7 +164,6 @@ impl Facts<'_> {
             traffic: planned.traffic.clone(),
             duration: planned.duration(),
             token,
-            seed,
             folder: out.join(&planned.name),
             facts: LiveFacts {
                 test: self.id.clone(),
@@ -216,7 +214,6 @@ fn one_after_the_other(
     facts: &Facts<'_>,
     runs: &[Planned],
     mut tokens: Tokens<'_>,
-    seed: Seed,
     out: &Path,
     show: &mut Show,
 ) -> Result<Vec<Done>, Failure> {
@@ -235,7 +232,7 @@ fn one_after_the_other(
             }
             Err(failure) => return Err(failure),
         };
-        let run = facts.run(planned, position, token, seed, out);
+        let run = facts.run(planned, position, token, out);
         let test = facts.test(vec![run], Until::InterfacesChange);
         facts.begin(show, planned);
         let ends = match carry_out(&test, show) {
@@ -260,13 +257,12 @@ fn all_at_once(
     facts: &Facts<'_>,
     runs: &[Planned],
     mut tokens: Tokens<'_>,
-    seed: Seed,
     out: &Path,
     show: &mut Show,
 ) -> Result<Vec<Done>, Failure> {
     let mut live = Vec::new();
     for (position, planned) in runs.iter().enumerate() {
-        live.push(facts.run(planned, position, tokens.take()?, seed, out));
+        live.push(facts.run(planned, position, tokens.take()?, out));
     }
     let wifi = facts.paths.iter().find(|path| path.kind == PathKind::Wifi);
     let until = wifi.map_or(Until::Time, |wifi| Until::WifiLost(wifi.name.clone()));
@@ -287,7 +283,12 @@ fn concluded(planned: &[Planned], ends: Vec<RunEnd>, show: &mut Show) -> Vec<Don
             continue;
         };
         let why = super::outcome::ended_word(end.ended);
-        show.end(&planned.name, why, end.invalid.as_deref(), end.error.as_deref());
+        show.end(
+            &planned.name,
+            why,
+            end.invalid.as_deref(),
+            end.error.as_deref(),
+        );
         done.push(Done {
             name: planned.name.clone(),
             end,
@@ -306,7 +307,9 @@ fn carry_out(test: &live::Test, show: &mut Show) -> Result<Vec<RunEnd>, Failure>
         show.follow(&records);
         match worker.join() {
             Ok(ends) => ends.map_err(Failure::failed),
-            Err(_) => Err(Failure::failed("the test broke off: this is a bug in walkabout")),
+            Err(_) => Err(Failure::failed(
+                "the test broke off: this is a bug in walkabout",
+            )),
         }
     })
 }
@@ -314,7 +317,9 @@ fn carry_out(test: &live::Test, show: &mut Show) -> Result<Vec<RunEnd>, Failure>
 /// What is added to the collector's times to have this machine's.
 fn clock_difference(metadata: &Metadata) -> Result<SignedDuration, Failure> {
     let theirs: Timestamp = metadata.now.parse().map_err(|e| {
-        Failure::failed(format!("the collector's metadata is wrong: its time is none: {e}"))
+        Failure::failed(format!(
+            "the collector's metadata is wrong: its time is none: {e}"
+        ))
     })?;
     Ok(theirs.duration_until(Timestamp::now()))
 }
@@ -322,5 +327,7 @@ fn clock_difference(metadata: &Metadata) -> Result<SignedDuration, Failure> {
 /// A seed that nobody chose. Fewer than 2^53, which every reader of JSON keeps.
 fn draw() -> u64 {
     let bytes = platform::token::unhex::<6>(&random_hex::<6>()).unwrap_or_default();
-    bytes.iter().fold(0, |seed, byte| seed << 8 | u64::from(*byte))
+    bytes
+        .iter()
+        .fold(0, |seed, byte| seed << 8 | u64::from(*byte))
 }

@@ -21,6 +21,7 @@ mod view;
 use crate::failure::{Failure, conclude};
 use model::Family;
 use model::live::CoarseLocation;
+pub use paths::word as kind_word;
 use places::Places;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -122,7 +123,9 @@ fn location(text: &str) -> Result<CoarseLocation, String> {
         let degrees: f64 = text.trim().parse().map_err(|_| expected.to_owned())?;
         let within = (-most..=most).contains(&degrees);
         let tenth = (degrees * 10.0).round() / 10.0;
-        within.then_some(tenth).ok_or(format!("{degrees} is not from -{most} to {most}"))
+        within
+            .then_some(tenth)
+            .ok_or(format!("{degrees} is not from -{most} to {most}"))
     };
     Ok(CoarseLocation {
         latitude_deg: degrees(latitude, 90.0)?,

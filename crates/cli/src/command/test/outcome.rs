@@ -61,7 +61,10 @@ pub fn ended_word(ended: Ended) -> &'static str {
 
 /// Why a test ended, in words; the first reason that is not plain.
 fn explained(done: &[Done], planned: usize) -> Option<String> {
-    let ended = done.iter().map(|done| done.end.ended).find(|e| *e != Ended::Done)?;
+    let ended = done
+        .iter()
+        .map(|done| done.end.ended)
+        .find(|e| *e != Ended::Done)?;
     let left = match planned.saturating_sub(done.len()) {
         0 => String::new(),
         left => format!(" {left} of {planned} runs were not begun."),
@@ -89,10 +92,15 @@ impl Outcome<'_> {
         upload: bool,
     ) -> Result<(), Failure> {
         let quiet = style != Style::People;
-        let recorded = self.done.iter().any(|d| d.end.folder.join("manifest.json").is_file());
+        let recorded = self
+            .done
+            .iter()
+            .any(|d| d.end.folder.join("manifest.json").is_file());
         if !recorded {
             let _ = std::fs::remove_dir(self.out);
-            return Err(self.failed().unwrap_or_else(|| Failure::failed("nothing was measured")));
+            return Err(self
+                .failed()
+                .unwrap_or_else(|| Failure::failed("nothing was measured")));
         }
         let written = report::write(&[self.out.to_owned()], None, quiet)?;
         if !quiet {
@@ -148,7 +156,9 @@ impl Outcome<'_> {
                     continue;
                 }
             };
-            let queued = queue.add(collector.url(), &document).map_err(Failure::failed)?;
+            let queued = queue
+                .add(collector.url(), &document)
+                .map_err(Failure::failed)?;
             done.upload = Some(queued.id);
         }
         upload::send(&queue, collector)
@@ -236,11 +246,21 @@ mod tests {
             upload: None,
         };
         assert_eq!(explained(&[done(Ended::Done)], 1), None);
-        let all = [Ended::WifiLost, Ended::WifiChanged, Ended::InterfacesChanged, Ended::Stopped];
+        let all = [
+            Ended::WifiLost,
+            Ended::WifiChanged,
+            Ended::InterfacesChanged,
+            Ended::Stopped,
+        ];
         let lines = all.map(|ended| explained(&[done(Ended::Done), done(ended)], 4));
         let lines: Vec<String> = lines.into_iter().flatten().collect();
         assert_eq!(lines.len(), 4);
-        assert!(lines.iter().all(|line| line.ends_with("2 of 4 runs were not begun.")), "{lines:?}");
+        assert!(
+            lines
+                .iter()
+                .all(|line| line.ends_with("2 of 4 runs were not begun.")),
+            "{lines:?}"
+        );
         // The words are those of the manifest.
         for ended in [Ended::Done, Ended::WifiLost, Ended::Failed, Ended::Stopped] {
             assert_eq!(json!(ended), ended_word(ended));

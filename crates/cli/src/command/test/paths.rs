@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use measure::transport::LocalPath;
-use measure::world::live::{Interface, InterfaceKind};
+use measure::world::live::{self, Interface, InterfaceKind, PathFamilies};
 use model::live::{Mode, Network};
 use model::{Family, Name, PathKind};
 use platform::privacy;
@@ -21,7 +21,8 @@ impl FromStr for PathArgument {
     type Err = String;
 
     fn from_str(text: &str) -> Result<PathArgument, String> {
-        let expected = "NAME=IFACE or NAME=IFACE:KIND was expected, such as cellular=wwan0:cellular";
+        let expected =
+            "NAME=IFACE or NAME=IFACE:KIND was expected, such as cellular=wwan0:cellular";
         let (name, rest) = text.split_once('=').ok_or(expected)?;
         let (interface, kind) = match rest.rsplit_once(':') {
             Some((interface, kind)) => (interface, Some(kind)),
@@ -29,7 +30,9 @@ impl FromStr for PathArgument {
         };
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
         if name.is_empty() || name.len() > 15 || !name.chars().all(plain) || interface.is_empty() {
-            return Err(format!("{expected}; a name has 1 to 15 letters, digits, `-` and `_`"));
+            return Err(format!(
+                "{expected}; a name has 1 to 15 letters, digits, `-` and `_`"
+            ));
         }
         let kind = match kind {
             None => None,
@@ -37,7 +40,9 @@ impl FromStr for PathArgument {
             Some("cellular") => Some(PathKind::Cellular),
             Some("ethernet") => Some(PathKind::Ethernet),
             Some(other) => {
-                return Err(format!("`{other}` is no kind: wifi, cellular or ethernet was expected"));
+                return Err(format!(
+                    "`{other}` is no kind: wifi, cellular or ethernet was expected"
+                ));
             }
         };
         Ok(PathArgument {
@@ -75,23 +80,20 @@ impl TestPath {
         };
         let has = |family| addresses.iter().any(|a| Family::of(*a) == family);
         let all = Family::ALL.into_iter();
-        all.filter(|family| has(*family) && routed(*family)).collect()
+        all.filter(|family| has(*family) && routed(*family))
+            .collect()
     }
 
     /// Its address of `family`.
     pub fn address(&self, family: Family) -> Option<IpAddr> {
-        let mut addresses = self.interface.addresses.iter();
-        addresses.find(|a| Family::of(**a) == family).copied()
+        self.local(family).map(|path| path.address)
     }
 
     /// As a transport sees it, where it has an address of `family`.
     pub fn local(&self, family: Family) -> Option<LocalPath> {
-        Some(LocalPath {
-            name: self.name.clone(),
-            kind: self.kind,
-            address: self.address(family)?,
-            interface: self.interface.index,
-        })
+        let interfaces = std::slice::from_ref(&self.interface);
+        let name = &self.interface.name;
+        live::local_path(interfaces, &self.name, self.kind, name, family).ok()
     }
 
     /// What the manifest says of it: the network's name as a hash under the device's key.
@@ -126,7 +128,10 @@ pub fn choose(given: &[PathArgument], interfaces: &[Interface]) -> Result<Vec<Te
     for argument in given {
         let path = named(argument, interfaces)?;
         if chosen.iter().any(|p| p.name == path.name) {
-            return Err(Failure::usage(format!("two paths are called `{}`", path.name)));
+            return Err(Failure::usage(format!(
+                "two paths are called `{}`",
+                path.name
+            )));
         }
         chosen.push(path);
     }
@@ -227,7 +232,9 @@ pub fn suit(mode: Mode, paths: &[TestPath]) -> Result<(), Failure> {
         false if has(PathKind::Cellular) => "Wi-Fi is missing",
         false => "both are missing",
     };
-    let there = paths.iter().map(|p| format!("{} ({})", p.name, word(p.kind)));
+    let there = paths
+        .iter()
+        .map(|p| format!("{} ({})", p.name, word(p.kind)));
     Err(Failure::impossible(format!(
         "mobile mode needs Wi-Fi and cellular at the start: {missing}; there is {}. Turn it on, or name \
          the interfaces with --path wifi=IFACE:wifi --path cellular=IFACE:cellular",
@@ -235,26 +242,13 @@ pub fn suit(mode: Mode, paths: &[TestPath]) -> Result<(), Failure> {
     )))
 }
 
-/// What of these paths keeps a test over `family` from using them all, a sentence each (the dual-stack
-/// trap: MultipathTester, section IV-A).
-pub fn traps(paths: &[TestPath], family: Family) -> Vec<String> {
-    let mut traps = Vec::new();
-    for path in paths.iter().filter(|p| !p.families().contains(&family)) {
-        traps.push(match family {
-            Family::Ipv6 => format!(
-                "The connection uses IPv6, and `{0}` has IPv4 only: it cannot take over, as the server's IPv4 \
-                 address is not announced within a connection. The test stays on the other paths however bad they \
-                 get; --family ipv4 would use `{0}` too.",
-                path.name
-            ),
-            Family::Ipv4 => format!(
-                "The connection uses IPv4, and `{0}` has IPv6 only: without NAT64 or 464XLAT on this machine it \
-                 cannot take over; --family ipv6 would use `{0}` too.",
-                path.name
-            ),
-        });
-    }
-    traps
+/// What of these paths keeps a test over `family` from using them all, a sentence each.
+pub fn traps(paths: &[TestPath], server: &[Family], family: Family) -> Vec<String> {
+    let families = paths.iter().map(|path| PathFamilies {
+        path: path.name.clone(),
+        families: path.families(),
+    });
+    live::traps(&families.collect::<Vec<_>>(), server, family)
 }
 
 #[cfg(test)]
@@ -298,15 +292,23 @@ pub mod tests {
         assert!(suit(Mode::Mobile, &paths).is_ok());
         let error = suit(Mode::Mobile, &paths[2..]).expect_err("only wires");
         assert_eq!(error.exit_code, crate::failure::IMPOSSIBLE);
-        assert!(error.message.contains("both are missing; there is ethernet (ethernet)"));
+        assert!(
+            error
+                .message
+                .contains("both are missing; there is ethernet (ethernet)")
+        );
 
         // Wi-Fi with both families, cellular with IPv6 only.
-        assert_eq!(traps(&paths[..2], Family::Ipv6), [""; 0]);
-        let trapped = traps(&paths[..2], Family::Ipv4);
-        assert!(trapped.len() == 1 && trapped[0].contains("`cellular` has IPv6 only"));
+        let both = Family::ALL;
+        assert_eq!(traps(&paths[..2], &both, Family::Ipv6), [""; 0]);
+        let trapped = traps(&paths[..2], &both, Family::Ipv4);
+        assert!(trapped.len() == 1 && trapped[0].contains("`cellular` has only IPv6"));
         assert_eq!(paths[1].local(Family::Ipv4).map(|p| p.name), None);
         let network = paths[0].network(&[7; 32]);
-        assert_eq!(network.network_hash, Some(privacy::keyed_hash(&[7; 32], "home")));
+        assert_eq!(
+            network.network_hash,
+            Some(privacy::keyed_hash(&[7; 32], "home"))
+        );
         assert_eq!(network.signal_dbm, Some(-44.0));
     }
 
@@ -317,10 +319,25 @@ pub mod tests {
         let one = |text| choose(&[parse(text).expect("readable")], &all);
         let path = &one("wifi=veth0:wifi").expect("a path")[0];
         assert_eq!((path.name.as_str(), path.kind), ("wifi", PathKind::Wifi));
-        assert!(one("wifi=veth0").expect_err("what is it?").message.contains("add `:wifi`"));
+        assert!(
+            one("wifi=veth0")
+                .expect_err("what is it?")
+                .message
+                .contains("add `:wifi`")
+        );
         let none = one("wifi=wlan0:wifi").expect_err("no such");
-        assert!(none.message.contains("no interface `wlan0` (there are veth0)"), "{none:?}");
-        for wrong in ["wifi", "=veth0", "wifi=", "wifi=veth0:radio", "sixteen-letters-=a"] {
+        assert!(
+            none.message
+                .contains("no interface `wlan0` (there are veth0)"),
+            "{none:?}"
+        );
+        for wrong in [
+            "wifi",
+            "=veth0",
+            "wifi=",
+            "wifi=veth0:radio",
+            "sixteen-letters-=a",
+        ] {
             assert!(parse(wrong).is_err(), "{wrong}");
         }
     }

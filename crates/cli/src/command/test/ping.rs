@@ -157,7 +157,10 @@ pub fn nearest<'p>(pinged: &'p [Pinged], paths: &[TestPath]) -> Result<&'p Pinge
         let each = pinged.iter().map(|p| {
             let family = words(p.family);
             let why = p.error.as_deref().unwrap_or("no answer");
-            format!("{} over {family}: {}/{} answered, {why}", p.server, p.answered, p.asked)
+            format!(
+                "{} over {family}: {}/{} answered, {why}",
+                p.server, p.answered, p.asked
+            )
         });
         Failure::failed(format!(
             "no server answers ({}); try again, or in another network",
@@ -325,8 +328,8 @@ mod tests {
                 while bytes.len() >= traffic::frame::HEADER && bytes[0] == 3 && answered < answers {
                     bytes.drain(..traffic::frame::HEADER);
                     let number = answered as u64;
-                    let mut object = traffic::frame::header(traffic::frame::Kind::Object, number);
-                    stream.write_all(&mut object).expect("the client reads");
+                    let object = traffic::frame::header(traffic::frame::Kind::Object, number);
+                    stream.write_all(&object).expect("the client reads");
                     stream.write_all(&[0]).expect("the client reads");
                     answered += 1;
                 }
@@ -357,7 +360,10 @@ mod tests {
         let chosen = nearest(&pinged, &paths).expect("one");
         assert_eq!(chosen.server, "answers-5");
         let error = nearest(&pinged[..1], &paths).expect_err("none");
-        assert!(error.message.contains("answers-4 over IPv4: 4/5 answered"), "{error:?}");
+        assert!(
+            error.message.contains("answers-4 over IPv4: 4/5 answered"),
+            "{error:?}"
+        );
         let unknown = ask(&servers, &paths, &wanted(Some("far"))).expect_err("no such");
         assert!(unknown.message.contains("there are answers-4, answers-5"));
     }
@@ -380,6 +386,9 @@ mod tests {
         ];
         let paths = super::super::paths::choose(&[], &paths).expect("two");
         assert_eq!(nearest(&both, &paths).expect("one").family, Family::Ipv4);
-        assert_eq!(nearest(&both, &paths[..1]).expect("one").family, Family::Ipv6);
+        assert_eq!(
+            nearest(&both, &paths[..1]).expect("one").family,
+            Family::Ipv6
+        );
     }
 }

@@ -87,7 +87,10 @@ pub fn runs(experiment: &Experiment, limits: &Limits, seed: Seed) -> Result<Vec<
         }
     }
     if protocols.is_empty() {
-        return Err(wrong(experiment, "has no multipath transport, which mobile mode is about"));
+        return Err(wrong(
+            experiment,
+            "has no multipath transport, which mobile mode is about",
+        ));
     }
     if !is_mobile {
         shuffle(&mut protocols, &mut seed.stream("test.protocols"));
@@ -98,7 +101,10 @@ pub fn runs(experiment: &Experiment, limits: &Limits, seed: Seed) -> Result<Vec<
     for (transport, policy) in protocols {
         let label = RunSpec::label(transport, policy);
         let mut patterns: Vec<&ExperimentTraffic> = patterns.iter().collect();
-        shuffle(&mut patterns, &mut seed.stream(&format!("test.patterns.{label}")));
+        shuffle(
+            &mut patterns,
+            &mut seed.stream(&format!("test.patterns.{label}")),
+        );
         runs.extend(patterns.iter().map(|pattern| Planned {
             transport: transport.to_owned(),
             policy: policy.to_owned(),
@@ -248,12 +254,20 @@ pub mod tests {
 
     #[test]
     fn mobile_runs_the_multipath_transports_with_the_first_pattern() {
-        let expected = ["mptcp-backup", "mptcp-fullmesh", "mpquic-backup", "mpquic-fullmesh"];
+        let expected = [
+            "mptcp-backup",
+            "mptcp-fullmesh",
+            "mpquic-backup",
+            "mpquic-fullmesh",
+        ];
         assert_eq!(names(Mode::Mobile, 1), expected);
         let mut single = an_experiment(Mode::Mobile);
         single.transports.retain(|t| !t.starts_with('m'));
         let error = runs(&single, &LIMITS, Seed(1)).expect_err("nothing to run");
-        assert!(error.message.contains("no multipath transport"), "{error:?}");
+        assert!(
+            error.message.contains("no multipath transport"),
+            "{error:?}"
+        );
     }
 
     #[test]

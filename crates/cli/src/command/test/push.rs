@@ -167,9 +167,13 @@ mod tests {
                 }
                 let mut body = vec![0; length];
                 reader.read_exact(&mut body).expect("a body");
-                let answer =
-                    format!("HTTP/1.1 {status} X\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
-                reader.get_mut().write_all(answer.as_bytes()).expect("it reads");
+                let answer = format!(
+                    "HTTP/1.1 {status} X\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+                );
+                reader
+                    .get_mut()
+                    .write_all(answer.as_bytes())
+                    .expect("it reads");
                 let _ = sender.send(serde_json::from_slice(&body).expect("a batch"));
             }
         });
@@ -219,9 +223,17 @@ mod tests {
         let push = Push::start(&collector, about());
         push.show(items(0, BUFFER as u64 * 2));
         let (waiting, _) = &*push.shared;
-        let first = waiting.lock().expect("whole").items.front().map(|item| item.time_us);
+        let first = waiting
+            .lock()
+            .expect("whole")
+            .items
+            .front()
+            .map(|item| item.time_us);
         // The thread may have taken a batch, and put it back or not yet.
-        assert!(first.is_some_and(|first| first >= BUFFER as u64 - BATCH as u64), "{first:?}");
+        assert!(
+            first.is_some_and(|first| first >= BUFFER as u64 - BATCH as u64),
+            "{first:?}"
+        );
         let start = Instant::now();
         push.finish();
         assert!(start.elapsed() < FAREWELL);

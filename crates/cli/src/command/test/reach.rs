@@ -91,10 +91,13 @@ mod tests {
             .map(|n| (u64::from(n) * 100_000, -44.0 - f64::from(n) * 0.045))
             .collect();
         let reach = Reach::of(&board, &[Ended::WifiLost]).expect("a walk");
-        assert_eq!((reach.seconds, reach.walked_m, reach.signal.len()), (87.0, 122.0, 24));
+        assert_eq!(
+            (reach.seconds, reach.walked_m, reach.signal.len()),
+            (87.0, 122.0, 24)
+        );
         insta::assert_snapshot!(reach.lines().join("\n"), @r"
         The Wi-Fi reached 87 s of your walk: at most about 122 m at an ordinary pace.
-        Its signal over the walk: ▇▇▇▇▆▆▆▆▆▅▅▅▅▅▄▄▄▄▄▃▃▃▃▃ from -45 to -82 dBm (lowest -82, highest -45)
+        Its signal over the walk: █▇▇▇▇▆▆▆▆▅▅▅▅▄▄▄▃▃▃▃▂▂▂▂ from -45 to -83 dBm (lowest -83, highest -45)
         ");
         board.signal.clear();
         let reach = Reach::of(&board, &[Ended::Stopped]).expect("a walk");

@@ -60,7 +60,11 @@ impl<'m> Setting<'m> {
             ))
         })?;
         let reachability = tried(server, certificate);
-        let mut traps = paths::traps(paths, family);
+        let offered: Vec<Family> = Family::ALL
+            .into_iter()
+            .filter(|f| server.addresses.iter().any(|a| Family::of(*a) == *f))
+            .collect();
+        let mut traps = paths::traps(paths, &offered, family);
         traps.extend(unreached(&reachability));
         Ok(Setting {
             server,
@@ -86,10 +90,18 @@ impl<'m> Setting<'m> {
             server, address, ..
         } = self;
         let (id, place) = (&server.id, &server.place);
-        lines.push(format!("server {id} ({place}) over {family}, port {}", address.port()));
-        let reached = self.reachability.iter().filter(|r| r.outcome == Outcome::Reached);
+        lines.push(format!(
+            "server {id} ({place}) over {family}, port {}",
+            address.port()
+        ));
+        let reached = self
+            .reachability
+            .iter()
+            .filter(|r| r.outcome == Outcome::Reached);
         let (reached, all) = (reached.count(), self.reachability.len());
-        lines.push(format!("{reached} of {all} ways reach it (transport, family, port)"));
+        lines.push(format!(
+            "{reached} of {all} ways reach it (transport, family, port)"
+        ));
         lines.extend(self.traps.iter().map(|trap| format!("! {trap}")));
         lines
     }
@@ -155,13 +167,19 @@ fn unreached(reachability: &[Reachability]) -> Vec<String> {
     }
     let sentence = |(family, outcome, list): (Family, Outcome, Vec<String>)| {
         let why = match outcome {
-            Outcome::HandshakeTimeout => "no answer to the handshake: something on the way drops it",
+            Outcome::HandshakeTimeout => {
+                "no answer to the handshake: something on the way drops it"
+            }
             Outcome::NoRoute => "this machine has no route",
             Outcome::Refused => "the server's host refuses it",
+            Outcome::FellBack => "multipath was not agreed on, so these use one path",
             Outcome::Failed | Outcome::Reached | Outcome::NotOffered => "the handshake failed",
         };
         let family = words(family);
-        format!("Over {family} the server is not reached by {}: {why}.", list.join(", "))
+        format!(
+            "Over {family} the server is not reached by {}: {why}.",
+            list.join(", ")
+        )
     };
     groups.into_iter().map(sentence).collect()
 }

@@ -74,11 +74,6 @@ impl Show {
         }
     }
 
-    /// What is known.
-    pub fn board(&self) -> &Board {
-        &self.board
-    }
-
     /// A run starts.
     pub fn begin(&mut self, run: &Begins<'_>) {
         self.board.start(run.label, run.name);
@@ -264,8 +259,19 @@ mod tests {
             item(1_300_000, waiting(1_100_000)),
             item(1_500_000, answered(1_300_000)),
             item(1_600_000, answered(1_200_000)),
-            item(1_700_000, LiveEvent::Path { path: "wifi".into(), up: false }),
-            item(1_800_000, LiveEvent::Ended { why: "wifi-lost".into() }),
+            item(
+                1_700_000,
+                LiveEvent::Path {
+                    path: "wifi".into(),
+                    up: false,
+                },
+            ),
+            item(
+                1_800_000,
+                LiveEvent::Ended {
+                    why: "wifi-lost".into(),
+                },
+            ),
         ];
         let mut stalled = BTreeSet::new();
         let lines = items.iter().filter_map(|item| plain(item, &mut stalled));

@@ -17,7 +17,11 @@ pub fn line(record: &LiveRecord) -> Value {
             run,
             time_us,
             waited_us,
-        } => with("waiting", run, json!({"time_us": time_us, "waited_us": waited_us})),
+        } => with(
+            "waiting",
+            run,
+            json!({"time_us": time_us, "waited_us": waited_us}),
+        ),
         LiveRecord::Signal {
             path,
             time_us,

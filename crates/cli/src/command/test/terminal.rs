@@ -41,7 +41,9 @@ impl Screen {
     /// Shows the board.
     pub fn draw(&mut self, board: &Board) -> io::Result<()> {
         let look = self.look;
-        self.terminal.draw(|frame| view::draw(frame, board, look)).map(drop)
+        self.terminal
+            .draw(|frame| view::draw(frame, board, look))
+            .map(drop)
     }
 }
 
@@ -59,7 +61,13 @@ fn restore() {
     write(LEAVE);
     if HAS_BEFORE.load(Ordering::SeqCst) {
         // SAFETY: BEFORE was written before HAS_BEFORE was set, and is not written again.
-        unsafe { libc::tcsetattr(libc::STDIN_FILENO, libc::TCSANOW, (&raw const BEFORE).cast()) };
+        unsafe {
+            libc::tcsetattr(
+                libc::STDIN_FILENO,
+                libc::TCSANOW,
+                (&raw const BEFORE).cast(),
+            )
+        };
     }
 }
 

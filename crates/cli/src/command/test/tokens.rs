@@ -52,16 +52,20 @@ impl<'c> Tokens<'c> {
     fn more(&mut self, count: usize) -> Result<(), Failure> {
         self.request.count = count as u32;
         let granted = self.collector.tokens(&self.request);
-        let granted = granted.map_err(|e| Failure::failed(format!("no right to use the server: {e}")))?;
+        let granted =
+            granted.map_err(|e| Failure::failed(format!("no right to use the server: {e}")))?;
         let expires = granted.expires_at.parse::<Timestamp>();
         let expires = expires.map_err(|e| {
             Failure::failed(format!("the collector's tokens expire at no time: {e}"))
         })?;
-        let expires = expires.saturating_add(self.clock).map_err(Failure::failed)?;
+        let expires = expires
+            .saturating_add(self.clock)
+            .map_err(Failure::failed)?;
         if let Some(first) = granted.tokens.first() {
             self.any.clone_from(first);
         }
-        self.left.extend(granted.tokens.into_iter().map(|token| (token, expires)));
+        self.left
+            .extend(granted.tokens.into_iter().map(|token| (token, expires)));
         Ok(())
     }
 
@@ -77,6 +81,8 @@ impl<'c> Tokens<'c> {
         }
         self.more(1)?;
         let fresh = self.left.pop_front();
-        fresh.map(|(token, _)| token).ok_or_else(|| Failure::failed("no token is left"))
+        fresh
+            .map(|(token, _)| token)
+            .ok_or_else(|| Failure::failed("no token is left"))
     }
 }

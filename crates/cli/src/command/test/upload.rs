@@ -92,7 +92,9 @@ pub fn send(queue: &Queue, collector: &Collector) -> Result<Uploaded, Failure> {
         std::thread::sleep(Duration::from_secs(1 << attempt));
     }
     uploaded.waiting = queue.waiting().map_err(Failure::failed)?;
-    uploaded.waiting.retain(|run| run.collector == collector.url());
+    uploaded
+        .waiting
+        .retain(|run| run.collector == collector.url());
     Ok(uploaded)
 }
 
@@ -112,7 +114,10 @@ impl Uploaded {
     /// For programs.
     pub fn to_json(&self) -> Value {
         let ids = |runs: &[Queued]| runs.iter().map(|run| run.id.clone()).collect::<Vec<_>>();
-        let refused = self.refused.iter().map(|(run, why)| json!({"run": run.id, "why": why}));
+        let refused = self
+            .refused
+            .iter()
+            .map(|(run, why)| json!({"run": run.id, "why": why}));
         json!({
             "stored": ids(&self.stored),
             "refused": refused.collect::<Vec<_>>(),
@@ -124,7 +129,10 @@ impl Uploaded {
     /// For people.
     pub fn print(&self, collector: &str) {
         for run in &self.stored {
-            eprintln!("uploaded  {}   (walkabout test --delete {} deletes it)", run.id, run.id);
+            eprintln!(
+                "uploaded  {}   (walkabout test --delete {} deletes it)",
+                run.id, run.id
+            );
         }
         for (run, why) in &self.refused {
             eprintln!("refused   {}   {why}", run.id);
@@ -174,7 +182,9 @@ pub fn only(places: &Places, url: Option<&str>, timeout: Duration) -> Result<Val
         json["collector"] = json!(collector.url());
         uploaded.print(collector.url());
         let waits = |why: &String| Failure::failed(format!("not everything was uploaded: {why}"));
-        failure = failure.or(uploaded.failure()).or(uploaded.why.as_ref().map(waits));
+        failure = failure
+            .or(uploaded.failure())
+            .or(uploaded.why.as_ref().map(waits));
         all.push(json);
     }
     if all.is_empty() {
@@ -199,7 +209,9 @@ pub fn delete(places: &Places, run: &str, timeout: Duration) -> Result<Value, Fa
         )));
     }
     let queue = places.queue()?;
-    let run = queue.withdraw(&run.to_lowercase()).map_err(Failure::usage)?;
+    let run = queue
+        .withdraw(&run.to_lowercase())
+        .map_err(Failure::usage)?;
     let collector = Collector::new(&run.collector, timeout).map_err(Failure::failed)?;
     let was_there = match collector.delete(&run.id, &run.secret) {
         Ok(()) => true,

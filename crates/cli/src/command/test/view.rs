@@ -49,9 +49,15 @@ pub fn draw(frame: &mut Frame<'_>, board: &Board, look: Look) {
     ])
     .areas(area);
     let bold = Style::new().add_modifier(Modifier::BOLD);
-    frame.render_widget(Paragraph::new(Line::styled(board.heading.as_str(), bold)), head);
+    frame.render_widget(
+        Paragraph::new(Line::styled(board.heading.as_str(), bold)),
+        head,
+    );
     if !board.signal.is_empty() {
-        frame.render_widget(Paragraph::new(signal_line(board, signal.width, look)), signal);
+        frame.render_widget(
+            Paragraph::new(signal_line(board, signal.width, look)),
+            signal,
+        );
     }
     draw_runs(frame, board, runs, look);
     let foot_line = "Ctrl-C ends the test; what was measured is kept";
@@ -83,8 +89,15 @@ fn draw_runs(frame: &mut Frame<'_>, board: &Board, area: Rect, look: Look) {
     }
     let all = board.under_way().count();
     if all > count && y < area.bottom() {
-        let more = format!("and {} more, for which this terminal is too small", all - count);
-        let place = Rect { y, height: 1, ..area };
+        let more = format!(
+            "and {} more, for which this terminal is too small",
+            all - count
+        );
+        let place = Rect {
+            y,
+            height: 1,
+            ..area
+        };
         frame.render_widget(Paragraph::new(Line::styled(more, look.quiet())), place);
     }
 }
@@ -97,7 +110,11 @@ fn run_lines(run: &RunState, width: usize, rows: usize, look: Look) -> Vec<Line<
         lines.push(Line::raw(format!("  gone: {}", run.gone.join(", "))));
     }
     if rows > 5 {
-        let longest = format!("  {} answered, longest {}", run.answered, words(run.longest_us));
+        let longest = format!(
+            "  {} answered, longest {}",
+            run.answered,
+            words(run.longest_us)
+        );
         lines.insert(2, Line::raw(longest));
     }
     lines.truncate(rows);
@@ -146,7 +163,12 @@ fn delay_line(run: &RunState, width: usize, look: Look) -> Line<'static> {
     }
     let room = width.saturating_sub(20).max(10);
     let skipped = run.delays_us.len().saturating_sub(room);
-    let last: Vec<f64> = run.delays_us.iter().skip(skipped).map(|us| *us as f64).collect();
+    let last: Vec<f64> = run
+        .delays_us
+        .iter()
+        .skip(skipped)
+        .map(|us| *us as f64)
+        .collect();
     let highest = last.iter().copied().fold(0.0, f64::max);
     let colour = match highest >= STALL_US as f64 {
         true => Color::Red,
@@ -154,7 +176,10 @@ fn delay_line(run: &RunState, width: usize, look: Look) -> Line<'static> {
     };
     Line::from(vec![
         Span::raw("  "),
-        Span::styled(bars(last, 0.0, highest), look.style(colour, Modifier::empty())),
+        Span::styled(
+            bars(last, 0.0, highest),
+            look.style(colour, Modifier::empty()),
+        ),
         Span::styled(format!(" 0 to {}", words(highest as u64)), look.quiet()),
     ])
 }
@@ -166,7 +191,12 @@ fn decision_line(run: &RunState, look: Look) -> Line<'static> {
     };
     let seconds = decision.time_us / 1_000_000;
     let what = format!("  > {} {}", decision.action, decision.path);
-    let why = format!(" at {}:{:02}: {}", seconds / 60, seconds % 60, decision.cause);
+    let why = format!(
+        " at {}:{:02}: {}",
+        seconds / 60,
+        seconds % 60,
+        decision.cause
+    );
     Line::from(vec![
         Span::styled(what, look.style(Color::Yellow, Modifier::BOLD)),
         Span::raw(why),
@@ -220,7 +250,9 @@ mod tests {
         Board {
             runs,
             heading: "mobile, server near over IPv4:443".to_owned(),
-            signal: (0..50u32).map(|n| (0, -44.0 - f64::from(n) * 0.8)).collect(),
+            signal: (0..50u32)
+                .map(|n| (0, -44.0 - f64::from(n) * 0.8))
+                .collect(),
             signal_path: Some("wifi".into()),
         }
     }
@@ -241,7 +273,9 @@ mod tests {
 
     fn drawn(board: &Board, width: u16, height: u16, look: Look) -> String {
         let mut terminal = Terminal::new(TestBackend::new(width, height)).expect("in memory");
-        terminal.draw(|frame| draw(frame, board, look)).expect("in memory");
+        terminal
+            .draw(|frame| draw(frame, board, look))
+            .expect("in memory");
         terminal.backend().to_string()
     }
 
@@ -274,7 +308,10 @@ mod tests {
         first.start("tcp", "tcp-ping");
         let mut last = run("tcp-ping", "wifi");
         last.ended = Some("done".into());
-        let both = [drawn(&first, 60, 8, PLAIN), drawn(&board(vec![last]), 60, 8, PLAIN)];
+        let both = [
+            drawn(&first, 60, 8, PLAIN),
+            drawn(&board(vec![last]), 60, 8, PLAIN),
+        ];
         insta::assert_snapshot!(both.join("\n"));
     }
 
@@ -284,9 +321,15 @@ mod tests {
         let colourful = drawn(&mobile, 60, 20, Look { colour: true });
         assert_eq!(colourful, drawn(&mobile, 60, 20, PLAIN));
         let mut terminal = Terminal::new(TestBackend::new(60, 20)).expect("in memory");
-        terminal.draw(|frame| draw(frame, &mobile, PLAIN)).expect("in memory");
+        terminal
+            .draw(|frame| draw(frame, &mobile, PLAIN))
+            .expect("in memory");
         let cells = terminal.backend().buffer().content();
-        assert!(cells.iter().all(|cell| cell.fg == Color::Reset && cell.bg == Color::Reset));
+        assert!(
+            cells
+                .iter()
+                .all(|cell| cell.fg == Color::Reset && cell.bg == Color::Reset)
+        );
     }
 
     #[test]
