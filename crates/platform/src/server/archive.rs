@@ -116,7 +116,10 @@ mod tests {
             let token = format!("t{n}");
             archive.keep(token, records(), clock, expires_s, MAX_BYTES / 2);
         }
-        assert_eq!(["t0", "t1", "t2"].map(|t| archive.has(t)), [false, true, true]);
+        assert_eq!(
+            ["t0", "t1", "t2"].map(|t| archive.has(t)),
+            [false, true, true]
+        );
         assert!(archive.has_unfetched());
         assert!(archive.fetch("t1").is_some() && archive.fetch("t2").is_some());
         assert!(!archive.has_unfetched());
