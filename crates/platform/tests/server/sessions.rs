@@ -2,8 +2,8 @@
 
 use super::client::{By, Client, hello, is_turned_away, records, say};
 use super::rig::{Ground, Server, await_that, now_s};
-use model::record::EventKind;
-use model::scenario::{Bulk, Interactive, Ping, Traffic};
+use model::record::{EventKind, Message};
+use model::scenario::{Bulk, Flow, Interactive, Iperf, Ping, Traffic};
 use model::units::{ByteSize, Span};
 use model::{Direction, Side};
 use std::time::Duration;
@@ -124,6 +124,45 @@ fn bulk_arrives_whole_over_every_transport() {
         client.close();
     }
     server.stop();
+}
+
+#[test]
+fn iperf_fills_the_path_both_ways_and_both_ends_know_each_second() {
+    let ground = Ground::new();
+    let server = ground.serve(Limits::default());
+    let traffic = Traffic::Iperf(Iperf {
+        duration: Span::from_millis(1_000),
+        direction: Flow::Both,
+        ..Iperf::default()
+    });
+    for by in By::ALL {
+        let token = ground.key.sign(&Claims {
+            bytes: 1 << 40,
+            ..ground.claims()
+        });
+        let mut client = client(by, &server, &traffic, &token);
+        client.until("over", |c| c.is_done());
+        let up = megabits(&client.close(), Direction::Up);
+        server.await_metric(
+            &format!("walkabout_server_sessions{{transport=\"{}\"}}", by.name()),
+            0,
+        );
+        let kept = records(server.address(), &token).expect("records");
+        assert_eq!(kept.cut, None, "{by:?}");
+        let down = megabits(&kept.messages.0, Direction::Down);
+        // Loopback carries far more, also where everything is slow.
+        assert!(up > 5.0 && down > 5.0, "{by:?}: {up} up, {down} down");
+    }
+    server.stop();
+}
+
+/// Throughput by the blocks answered within the first second.
+fn megabits(log: &[Message], direction: Direction) -> f64 {
+    assert!(log.iter().all(|m| m.direction == direction));
+    let start = log.iter().map(|m| m.sent_us).min().expect("blocks");
+    let in_time = |m: &&Message| m.acked_us.is_some_and(|acked| acked < start + 1_000_000);
+    let bytes: u64 = log.iter().filter(in_time).map(|m| m.size_bytes).sum();
+    bytes as f64 * 8.0 / 1e6
 }
 
 #[test]
