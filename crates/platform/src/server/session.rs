@@ -74,7 +74,7 @@ impl Session {
         let desk = registration.desk();
         let (limits, metrics) = (*desk.limits(), Arc::clone(desk.metrics()));
         let transport = first.stream.transport();
-        let mut recorder = Recorder::new(desk.id(), stack(&first.stream));
+        let mut recorder = Recorder::new(desk.id(), stack(&first.stream), desk.recorded());
         let start = event(Time::ZERO, EventKind::ApplicationStart, transport.name());
         recorder.event(start);
         let queue = limits.queued_bytes;

@@ -191,3 +191,59 @@ fn rubbish_within_a_pattern_ends_its_session_only() {
     client.close();
     server.stop();
 }
+
+/// The clients a small server holds at once, on two cores shared with them.
+#[test]
+fn a_thousand_idle_connections_and_two_hundred_interactive_clients() {
+    const IDLE: usize = 1_000;
+    const ACTIVE: usize = 200;
+    let ground = Ground::new();
+    let server = ground.serve(Limits {
+        connections_per_prefix: 2 * (IDLE + 2 * ACTIVE),
+        hello_seconds: 3_600,
+        ..Limits::default()
+    });
+    assert_eq!(server.ready.missing, Vec::<String>::new());
+    let address = server.address();
+    let idle: Vec<TcpStream> = (0..IDLE)
+        .map(|_| connect(By::Tcp, address).expect("connected"))
+        .collect();
+    let connections = "walkabout_server_connections{transport=\"tcp\"}";
+    server.await_metric(connections, IDLE as u64);
+    let interactive = Traffic::Interactive(Interactive::default());
+    let mut active: Vec<Client> = (0..ACTIVE)
+        .map(|_| {
+            Client::new(
+                By::Tcp,
+                address,
+                server.pin(),
+                &interactive,
+                Some(&ground.token()),
+            )
+        })
+        .collect();
+    await_that("each has twenty answers", || {
+        active.iter_mut().for_each(Client::turn);
+        active.iter().all(|c| c.log.len() >= 20)
+    });
+    assert_eq!(server.metric(connections), (IDLE + 2 * ACTIVE) as u64);
+    assert_eq!(
+        server.metric("walkabout_server_sessions{transport=\"tcp\"}"),
+        ACTIVE as u64
+    );
+    let mut delays: Vec<u64> = active
+        .iter()
+        .flat_map(|c| c.log.iter().filter_map(|m| m.delay_us))
+        .collect();
+    delays.sort_unstable();
+    println!(
+        "{} messages: median {} us, p99 {} us",
+        delays.len(),
+        delays[delays.len() / 2],
+        delays[delays.len() * 99 / 100]
+    );
+    active.into_iter().for_each(|c| drop(c.close()));
+    drop(idle);
+    server.await_metric(connections, 0);
+    server.stop();
+}
