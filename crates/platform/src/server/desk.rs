@@ -74,6 +74,8 @@ struct Live {
     traffic: Traffic,
     /// The QUIC connection it is bound to; none over TCP.
     connection: Option<usize>,
+    /// Whether its client asked for its records: it will not ask again.
+    asked: bool,
 }
 
 impl Desk {
@@ -203,6 +205,7 @@ impl Desk {
                 commands: sender,
                 traffic: traffic.clone(),
                 connection: connection_of(&first.stream),
+                asked: false,
             };
             state.live.insert(token.clone(), live);
         }
@@ -259,7 +262,8 @@ impl Desk {
             let mut state = self.state();
             let kept = state.archive.fetch(token);
             if kept.is_none() {
-                let live = state.live.get(token).ok_or(Refusal::NoRecords)?;
+                let live = state.live.get_mut(token).ok_or(Refusal::NoRecords)?;
+                live.asked = true;
                 let asked = live.commands.try_send(Command::Records(sender));
                 asked.map_err(|_| Refusal::NoRecords)?;
             }
@@ -392,11 +396,12 @@ impl Registration {
         match &self.token {
             None => state.pings -= 1,
             Some(token) => {
-                state.live.remove(token);
+                let asked = state.live.remove(token).is_some_and(|live| live.asked);
                 if let Some((records, clock, bytes)) = records {
                     let expires_s = self.expires_s;
                     let token = token.clone();
-                    state.archive.keep(token, records, clock, expires_s, bytes);
+                    let archive = &mut state.archive;
+                    archive.keep(token, records, clock, expires_s, bytes, asked);
                 }
             }
         }

@@ -4,6 +4,7 @@ mod amplification;
 mod client;
 mod drain;
 mod limits;
+mod namespace;
 mod rig;
 mod sessions;
 mod strangers;
