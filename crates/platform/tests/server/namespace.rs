@@ -15,7 +15,7 @@ use walkabout_platform::server::Limits;
 const INSIDE: &str = "WALKABOUT_TEST_INSIDE";
 
 /// Whether this process is in a fresh network namespace; else the test `name` was run in one.
-fn is_inside(name: &str) -> bool {
+pub fn is_inside(name: &str) -> bool {
     if std::env::var_os(INSIDE).is_some() {
         return true;
     }
