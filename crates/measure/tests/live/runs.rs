@@ -34,10 +34,6 @@ fn every_transport_leaves_a_complete_folder() {
             let runs = vec![run(transport, policy, 2, root.path())];
             let test = test(runs, server.address, server.pin, Until::InterfacesChange);
             let ends = just_run(&test);
-            eprintln!(
-                "{transport} {}",
-                std::fs::read_to_string(ends[0].folder.join("events.jsonl")).unwrap()
-            );
             assert_eq!(ends[0].error, None, "{transport}");
             assert_eq!(
                 (ends[0].ended, ends[0].invalid.as_ref()),
