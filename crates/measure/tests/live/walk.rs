@@ -85,11 +85,10 @@ fn both_multipath_transports_survive_at_once() {
             let received = number("handover-received");
             assert!(received < 0.0 && received > -5.0, "{label}: {received}");
             assert!(number("handover-sent") >= received, "{label}");
-            assert!(
-                number("delay-max") > 0.2 && number("delay-max") < 8.0,
-                "{label}"
-            );
-            assert!(number("gap-longest") > 0.2, "{label}");
+            // A round trip takes less than a millisecond here, so QUIC's timer is quick.
+            let (delay, gap) = (number("delay-max"), number("gap-longest"));
+            assert!(delay > 0.01 && delay < 8.0, "{label}: {delay}");
+            assert!((0.05..9.0).contains(&gap), "{label}: {gap}");
             let after = run.messages.iter().filter(|m| m.acked_us.is_none()).count();
             assert!(after <= 4, "{label}: {after} were never answered");
         }
