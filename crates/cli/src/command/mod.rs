@@ -4,10 +4,13 @@ mod agree;
 mod compare;
 mod doctor;
 mod list;
+mod record;
 mod report;
 mod run;
 mod schema;
+mod serve;
 mod study;
+mod test;
 mod worker;
 
 use crate::failure::Failure;
@@ -20,6 +23,10 @@ pub enum Command {
     Run(run::Run),
     /// Run a matrix of scenarios, transports, policies and seeds, and compare.
     Study(study::Study),
+    /// Measure on this machine's interfaces, against a test server; ends with a table and a report.
+    Test(Box<test::Test>),
+    /// Turn a run on real interfaces into a scenario for the other two worlds.
+    Record(record::RecordCommand),
     /// Draw the report of run folders again, without running anything.
     Report(report::Report),
     /// Compare two sets of runs: B against A, arm by arm.
@@ -32,6 +39,8 @@ pub enum Command {
     List(list::List),
     /// Print the JSON Schema of scenarios or studies, for editors.
     Schema(schema::Schema),
+    /// Serve live tests: the test server.
+    Serve(serve::Serve),
     /// Carry out one run (used by `run`).
     #[command(hide = true)]
     Worker(worker::Worker),
@@ -43,12 +52,15 @@ impl Command {
         match self {
             Command::Run(c) => c.run(json),
             Command::Study(c) => c.run(json),
+            Command::Test(c) => c.run(json),
+            Command::Record(c) => c.run(json),
             Command::Report(c) => c.run(json),
             Command::Compare(c) => c.run(json),
             Command::Agree(c) => c.run(json),
             Command::Doctor(c) => c.run(json),
             Command::List(c) => c.run(json),
             Command::Schema(c) => c.run(json),
+            Command::Serve(c) => c.run(json),
             Command::Worker(c) => c.run(),
         }
     }
