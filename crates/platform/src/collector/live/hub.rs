@@ -14,8 +14,8 @@ use tokio::sync::broadcast;
 const PERIOD: Duration = Duration::from_millis(200);
 /// Every how many periods is looked whether the test goes on.
 const PERIODS_PER_LOOK: u32 = 25;
-/// Items read from the store at once.
-pub const PAGE: u32 = 500;
+/// Items read from the store at once; it may have to look at as many batches.
+const PAGE: u32 = 200;
 /// Items a watcher may fall behind by.
 const BEHIND: usize = 4_096;
 

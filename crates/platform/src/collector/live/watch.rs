@@ -9,9 +9,9 @@ use crate::collector::state::{State, now_s};
 use crate::collector::upload::run_id;
 use crate::store::{Numbered, StoreError};
 use axum::extract::{Path, State as Shared};
-use axum::http::HeaderMap;
-use axum::response::IntoResponse;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -52,6 +52,7 @@ pub async fn list(Shared(state): Shared<Arc<State>>) -> Result<Json<Vec<RunningT
     ),
     responses(
         (status = 200, description = "A stream of events", body = LiveItem, content_type = "text/event-stream"),
+        (status = 204, description = "The test is over, and nothing came after `Last-Event-ID`"),
         (status = 404, description = "Nothing is known of such a test", body = Problem, content_type = "application/problem+json"),
         (status = "4XX", description = "Refused", body = Problem, content_type = "application/problem+json"),
         (status = "5XX", description = "Not possible now", body = Problem, content_type = "application/problem+json"),
@@ -62,7 +63,7 @@ pub async fn events(
     Extension(Prefix(prefix)): Extension<Prefix>,
     Path(test): Path<String>,
     headers: HeaderMap,
-) -> Result<impl IntoResponse, Refusal> {
+) -> Result<Response, Refusal> {
     let test = run_id(test)?;
     let last = match headers
         .get("last-event-id")
@@ -79,10 +80,13 @@ pub async fn events(
         Full::All => Refusal::unavailable("too many watchers: try again later", 30),
     })?;
     let first = state.hub.after(&test, last).await?;
-    if first.is_empty() && last == 0 && !state.hub.is_running(&test).await? {
-        return Err(Refusal::not_found(
-            "nothing is known of such a running test",
-        ));
+    if first.is_empty() && !state.hub.is_running(&test).await? {
+        let title = "nothing is known of such a running test";
+        return match last {
+            0 => Err(Refusal::not_found(title)),
+            // What makes a browser come back no more.
+            _ => Ok(StatusCode::NO_CONTENT.into_response()),
+        };
     }
     let (sender, receiver) = mpsc::channel(WAITING);
     let watcher = Watcher {
@@ -94,7 +98,8 @@ pub async fn events(
     };
     tokio::spawn(watcher.run(first));
     let heartbeat = KeepAlive::new().interval(HEARTBEAT);
-    Ok(Sse::new(ReceiverStream::new(receiver)).keep_alive(heartbeat))
+    let events = Sse::new(ReceiverStream::new(receiver)).keep_alive(heartbeat);
+    Ok(events.into_response())
 }
 
 struct Watcher {

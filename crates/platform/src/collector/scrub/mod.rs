@@ -11,7 +11,12 @@ pub const LEFT_OUT: &str = "…";
 
 /// `text` with addresses cut to their prefix and unknown words left out.
 pub fn text(text: &str) -> String {
-    words::known_only(&privacy::scrub(text))
+    text_with(text, &[])
+}
+
+/// As [`text`], with some more words that are known.
+pub fn text_with(text: &str, known: &[&str]) -> String {
+    words::known_only(&privacy::scrub(text), known)
 }
 
 /// Whether `name` is made of known words, `-` and `_`, and small numbers: `apple-interactive`, `wlan0`.

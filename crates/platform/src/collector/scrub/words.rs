@@ -25,15 +25,15 @@ fn is_mark(c: char) -> bool {
     matches!(c, '≥' | '≤' | '–' | '—' | '…' | '×' | '→' | '±')
 }
 
-/// `text` with every unknown word replaced by [`LEFT_OUT`].
-pub fn known_only(text: &str) -> String {
+/// `text` with every word replaced by [`LEFT_OUT`] that is neither known nor one of `also`.
+pub fn known_only(text: &str, also: &[&str]) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
         let is_word = |c: char| c.is_alphanumeric() || is_joint(c);
         if is_word(first) {
             let end = rest.find(|c| !is_word(c)).unwrap_or(rest.len());
-            keep_word(&rest[..end], &mut out);
+            keep_word(&rest[..end], also, &mut out);
             rest = &rest[end..];
             continue;
         }
@@ -49,7 +49,7 @@ pub fn known_only(text: &str) -> String {
     out
 }
 
-fn keep_word(word: &str, out: &mut String) {
+fn keep_word(word: &str, also: &[&str], out: &mut String) {
     if is_address(word.trim_end_matches(['.', '/', '-'])) {
         return out.push_str(word);
     }
@@ -59,7 +59,9 @@ fn keep_word(word: &str, out: &mut String) {
         return out.push_str(if word.len() <= 3 { word } else { LEFT_OUT });
     };
     let (before, after) = (&word[..start], &word[start + core.len()..]);
-    let known = before.len() <= 3 && after.len() <= 3 && (is_address(core) || is_known(core));
+    let known = before.len() <= 3
+        && after.len() <= 3
+        && (is_address(core) || is_known(core) || also.contains(&core));
     if known {
         out.push_str(word);
     } else {

@@ -105,7 +105,7 @@ fn clean_manifest(
     *walkabout_version = version(walkabout_version);
     error.iter_mut().for_each(scrub_text);
     cut_to_minute(started_at);
-    clean_scenario(scenario, paths)?;
+    clean_scenario(scenario, paths, keeping)?;
     let Stack {
         name,
         version: stack_version,
@@ -136,7 +136,11 @@ fn clean_sysctls(sysctls: &BTreeMap<String, String>) -> BTreeMap<String, String>
         .collect()
 }
 
-fn clean_scenario(scenario: &mut Scenario, paths: &Paths) -> Result<(), Refusal> {
+fn clean_scenario(
+    scenario: &mut Scenario,
+    paths: &Paths,
+    keeping: &Keeping<'_>,
+) -> Result<(), Refusal> {
     let Scenario {
         name,
         summary,
@@ -150,8 +154,11 @@ fn clean_scenario(scenario: &mut Scenario, paths: &Paths) -> Result<(), Refusal>
         paths: described,
         failures,
     } = scenario;
-    plain_or(name, "live");
-    scrub_text(summary);
+    if !keeping.experiments.contains(name) {
+        plain_or(name, UNLISTED);
+    }
+    let listed: Vec<&str> = keeping.servers.iter().map(String::as_str).collect();
+    *summary = scrub::text_with(summary, &listed);
     for name in transports.iter_mut().chain(policies) {
         plain_or(name, UNLISTED);
     }
