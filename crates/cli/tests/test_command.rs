@@ -330,6 +330,12 @@ fn a_run_in_the_virtual_world_becomes_a_scenario_again() {
             .as_u64()
             .expect("a delay");
         assert!((8_000..=14_000).contains(&wifi), "{name}: {recorded:#}");
+        if let Some(direction) = name.strip_prefix("blackhole-") {
+            assert_eq!(
+                recorded["paths"][0]["failures"][0]["direction"], direction,
+                "{recorded:#}"
+            );
+        }
         // It is refused to be lost by mistake.
         let again = Command::cargo_bin("walkabout")
             .expect("the binary")
