@@ -114,6 +114,9 @@ pub struct Reachability {
 pub enum Outcome {
     /// The handshake was completed.
     Reached,
+    /// The handshake was completed, but Multipath TCP or multipath QUIC was not agreed on: the server
+    /// or something on the way does not speak it.
+    FellBack,
     /// No answer in time.
     HandshakeTimeout,
     /// The host has no route to the server (`ENETUNREACH`, `EHOSTUNREACH`), or no address of the family.
@@ -178,7 +181,9 @@ pub struct SessionRecords {
     pub now_us: u64,
     /// The messages the server sent.
     pub messages: Columns<Message>,
-    /// The state of its connections and paths; empty where the stack tells nothing.
+    /// The state of its connections and paths; empty where the stack tells nothing. The server does
+    /// not know the client's names for its paths: they are `path-1`, `path-2` ... in the order in which
+    /// their (public) addresses were first seen.
     pub samples: Columns<Sample>,
     /// What happened.
     pub events: Vec<Event>,

@@ -5,10 +5,13 @@ mod collect;
 mod compare;
 mod doctor;
 mod list;
+mod record;
 mod report;
 mod run;
 mod schema;
+mod serve;
 mod study;
+mod test;
 mod worker;
 
 use crate::failure::Failure;
@@ -21,6 +24,10 @@ pub enum Command {
     Run(run::Run),
     /// Run a matrix of scenarios, transports, policies and seeds, and compare.
     Study(study::Study),
+    /// Measure on this machine's interfaces, against a test server; ends with a table and a report.
+    Test(Box<test::Test>),
+    /// Turn a run on real interfaces into a scenario for the other two worlds.
+    Record(record::RecordCommand),
     /// Draw the report of run folders again, without running anything.
     Report(report::Report),
     /// Compare two sets of runs: B against A, arm by arm.
@@ -35,6 +42,8 @@ pub enum Command {
     List(list::List),
     /// Print the JSON Schema of scenarios or studies, for editors.
     Schema(schema::Schema),
+    /// Serve live tests: the test server.
+    Serve(serve::Serve),
     /// Carry out one run (used by `run`).
     #[command(hide = true)]
     Worker(worker::Worker),
@@ -46,6 +55,8 @@ impl Command {
         match self {
             Command::Run(c) => c.run(json),
             Command::Study(c) => c.run(json),
+            Command::Test(c) => c.run(json),
+            Command::Record(c) => c.run(json),
             Command::Report(c) => c.run(json),
             Command::Compare(c) => c.run(json),
             Command::Agree(c) => c.run(json),
@@ -53,6 +64,7 @@ impl Command {
             Command::Doctor(c) => c.run(json),
             Command::List(c) => c.run(json),
             Command::Schema(c) => c.run(json),
+            Command::Serve(c) => c.run(json),
             Command::Worker(c) => c.run(),
         }
     }
