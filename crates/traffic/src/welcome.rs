@@ -290,7 +290,7 @@ mod tests {
             .map(|(channel, refusal)| format!("{channel}: {refusal}"))
             .collect();
         insta::assert_snapshot!(refused.join("\n"), @r"
-        1: the channel begins with [47, 45, 54, 20], not with `WLK1`: the peer is not Walkabout, or of another version
+        1: the channel begins with [47, 45, 54, 20], not with `WLK1` or `WLK2`: the peer is not Walkabout, or of another version
         2: the hello asks for `ping`, but this client's other channels asked for `interactive`, or with other parameters
         3: a second hello for channel 0 of the pattern
         4: it closed after 10 bytes of its hello
