@@ -123,7 +123,10 @@ mod tests {
     #[tokio::test]
     async fn a_body_ends_at_its_bound() {
         let bytes = |n: usize| Body::from(vec![b' '; n]);
-        assert_eq!(read(bytes(100), 100, SPEED).await.ok().map(|b| b.len()), Some(100));
+        assert_eq!(
+            read(bytes(100), 100, SPEED).await.ok().map(|b| b.len()),
+            Some(100)
+        );
         assert!(read(bytes(101), 100, SPEED).await.is_err());
     }
 }
