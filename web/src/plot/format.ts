@@ -36,3 +36,13 @@ export function logSplits(low: number, high: number, room: number): number[] {
   }
   return splits
 }
+
+/** Powers of ten both ways from zero, from 1 on; fewer when there is room for few. */
+export function symmetricSplits(low: number, high: number, room: number): number[] {
+  const reach = Math.ceil(Math.log10(Math.max(-low, high, 1)))
+  const powers = Array.from({ length: reach + 1 }, (_, power) => 10 ** power)
+  const all = [...powers.toReversed().map((v) => -v), 0, ...powers].filter((v) => v >= low && v <= high)
+  const step = Math.ceil(all.length / Math.max(room, 3))
+  const zero = all.indexOf(0)
+  return all.filter((_, i) => (i - zero) % step === 0)
+}
