@@ -29,7 +29,7 @@ export function withoutPages({ limit: _limit, after: _after, ...filter }: Filter
 
 /** How many conditions it sets. */
 export function conditions(filter: Filter): number {
-  return Object.keys(withoutPages(filter)).length
+  return Object.values(withoutPages(filter)).filter((value) => value !== '').length
 }
 
 /** A day in UTC as the interface wants a time. */

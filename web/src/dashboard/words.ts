@@ -75,8 +75,8 @@ export function causeText(cause: string): string {
 
 const ENDINGS: Record<string, string> = {
   done: 'done',
-  'wifi-lost': 'Wi-Fi was lost',
-  'wifi-changed': 'Wi-Fi changed',
+  'wifi-lost': 'Wi\u2011Fi was lost',
+  'wifi-changed': 'Wi\u2011Fi changed',
   'interfaces-changed': 'the interfaces changed',
   stopped: 'stopped by the user',
   failed: 'failed',
