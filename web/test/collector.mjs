@@ -132,7 +132,7 @@ export function comparison(query = new URLSearchParams()) {
       pairs.push({ a: a.arm, b: b.arm, tests: 160 - 9 * i, stalled: 12 * (3 - Math.min(i, 3)), median: ratio, low: ratio * 0.86, high: ratio * 1.17 })
     }),
   )
-  if (pairs.length > 1) Object.assign(pairs.at(-1), { tests: 3, median: null, low: null, high: null })
+  if (pairs.length > 1) Object.assign(pairs.at(-1), { tests: 3, median: 1.4, low: null, high: null })
   return { arms, pairs, notes: ['Runs of one test are compared with each other; runs that do not count are left out.'] }
 }
 
@@ -210,7 +210,7 @@ function* walk(state) {
       const base = since >= 0 ? 62_000 : 28_000
       yield item(run, at, { message: { direction: 'up', delay_us: base + ((tick * 7919) % 9000) } })
       yield item(run, at, { message: { direction: 'down', delay_us: base * 0.9 + ((tick * 104_729) % 12_000) } })
-      if (tick % 10 === 0) yield item(run, at, { signal: { path: 'wifi', signal_dbm: -55 - at * 2 } })
+      if (tick % 10 === 0) yield item(run, at, { signal: { path: 'wifi', signal_dbm: -55 - Math.min(at * 2, 33) } })
     }
     if (!over.has('path') && at >= fade + 5) {
       over.set('path', true)
@@ -289,7 +289,7 @@ export async function collector({ spoil = (x) => x, ago = 4, fadesAt = Infinity 
   })
 
   function stream(request, response) {
-    if (!state.running) return response.writeHead(404).end()
+    if (!state.running && known.length === 0) return response.writeHead(404).end()
     response.writeHead(200, { 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-store' })
     let at = Number(request.headers['last-event-id'] ?? 0)
     state.resumed.push(at)
@@ -298,6 +298,7 @@ export async function collector({ spoil = (x) => x, ago = 4, fadesAt = Infinity 
       let text = ''
       for (; at < all.length; at++) text += `id: ${at + 1}\ndata: ${JSON.stringify(spoil(all[at]))}\n\n`
       if (text) response.write(text)
+      if (!state.running) response.end('event: over\ndata: {}\n\n')
     }
     push()
     const timer = setInterval(push, 100)

@@ -70,7 +70,7 @@ served('a running test is found, and its view moves within a second of what happ
   assert.equal(await page.evaluate(() => location.pathname), `/live/${TEST}`)
   const panel = page.locator('[data-run=mptcp-backup]')
   await panel.locator('canvas').waitFor()
-  assert.equal(await panel.locator('[data-testid=path]').textContent(), 'wifi')
+  await page.waitForFunction(() => document.querySelector('[data-run=mptcp-backup] [data-testid=path]').textContent === 'wifi')
 
   const answered = async () => Number((await panel.locator('[data-testid=answered]').textContent()).replace(',', ''))
   const ink = () => panel.locator('canvas').evaluate((canvas) => canvas.toDataURL())
@@ -114,6 +114,24 @@ served('a running test is found, and its view moves within a second of what happ
   await page.getByText('Its runs that were handed in').click()
   assert.equal(await page.evaluate(() => location.pathname + location.search), `/runs?test=${TEST}&invalid=true`)
   await page.close()
+})
+
+served('a test that is over shows what was seen of it, and asks no more', { ago: 20, fadesAt: 3 }, async (one) => {
+  const early = await open(one, `/live/${TEST}`)
+  await early.locator('[data-run=mptcp-backup] canvas').waitFor()
+  one.state.running = false
+  await early.waitForFunction(() => document.querySelector('[data-testid=state]').textContent === 'The test is over.')
+  assert.match(await early.textContent('[data-run=mptcp-backup] [data-testid=now]'), /never said to have ended/)
+  await early.close()
+  const late = await open(one, `/live/${TEST}`)
+  await late.waitForFunction(() => document.querySelector('[data-testid=state]').textContent === 'The test is over.')
+  assert.ok((await late.locator('[data-testid=entries] tbody tr').count()) >= 8)
+  const asked = () => one.state.asked.filter((url) => url.endsWith('/events')).length
+  assert.equal(asked(), 2)
+  await late.waitForResponse((response) => response.url().endsWith('/live'))
+  await late.waitForResponse((response) => response.url().endsWith('/live'))
+  assert.equal(asked(), 2)
+  await late.close()
 })
 
 served('a connection that breaks is taken up where it was, nothing twice', { ago: 8, fadesAt: 3 }, async (one) => {
@@ -241,7 +259,7 @@ served('arms are compared: curves, stalls in words, ratios, causes, durations', 
   const ratios = await texts(page, '[data-testid=ratios] tbody tr')
   assert.equal(ratios.length, 10)
   assert.match(ratios[0], /^tcp to quic 1\.90 1\.63 – 2\.22 .*160 36 ▲ tcp is longer$/)
-  assert.match(ratios[9], /– .*3 0 – too few tests$/)
+  assert.match(ratios[9], / 1\.40 .*3 0 … too few tests$/)
   const causes = await texts(page, '[data-testid=causes] tbody tr')
   assert.match(causes[2], /^mptcp backup cellular used in 200 of 212 runs RTT above threshold 5 of 200 2\.5 %$/)
   assert.match(causes[3], /^under RTO 132 of 200 66 %$/)

@@ -7,7 +7,8 @@
 use axum::Router;
 use axum::body::Body;
 use axum::http::header::{
-    CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderMap, HeaderValue, IF_NONE_MATCH, X_CONTENT_TYPE_OPTIONS,
+    CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderMap, HeaderValue, IF_NONE_MATCH,
+    X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};

@@ -38,7 +38,10 @@ fn get(address: SocketAddr, path: &str, tag: Option<&str>) -> (u16, [String; 3],
     }
     let mut answer = request.call().expect("an answer");
     let header = |name| {
-        let value = answer.headers().get(name).map(|v| v.to_str().expect("text"));
+        let value = answer
+            .headers()
+            .get(name)
+            .map(|v| v.to_str().expect("text"));
         value.unwrap_or_default().to_owned()
     };
     let headers = ["content-type", "cache-control", "etag"].map(header);
@@ -132,7 +135,10 @@ fn the_page_has_no_script_of_its_own_and_all_its_parts() {
     for script in page.split("<script").skip(1) {
         let (attributes, rest) = script.split_once('>').expect("an end");
         assert!(attributes.contains(" src=\"/assets/"), "{attributes}");
-        assert!(rest.starts_with("</script>"), "a script in the page: {rest}");
+        assert!(
+            rest.starts_with("</script>"),
+            "a script in the page: {rest}"
+        );
     }
     let parts: Vec<&str> = page
         .split('"')

@@ -17,13 +17,16 @@ const RETRY_MS = 3000
 export class Stream {
   readonly tracks = new SvelteMap<string, Track>()
   entries = $state.raw<Entry[]>([])
-  /** `lost` while the connection is taken up again. */
-  state = $state<'connecting' | 'open' | 'lost' | 'closed'>('connecting')
+  /** `lost` while the connection is taken up again; `over` when the collector says that nothing more comes. */
+  state = $state<'connecting' | 'open' | 'lost' | 'over'>('connecting')
+  /** Whether a connection that was refused is worth another try. */
+  isWanted = true
   /** The page's clock in seconds: what is drawn depends on it. */
   clock = $state(performance.now() / 1e3)
   /** What a listener is told next. */
   news = $state('')
   private source: EventSource | null = null
+  private isClosed = false
   private seen = 0
   private fresh: string[] = []
   private readonly timers: ReturnType<typeof setInterval>[] = []
@@ -38,12 +41,13 @@ export class Stream {
     )
   }
 
-  /** No more of it. */
+  /** No more of it: what was seen stays as it is. */
   close() {
-    this.state = 'closed'
+    this.isClosed = true
     this.source?.close()
     clearTimeout(this.retry)
     this.timers.forEach((timer) => clearInterval(timer))
+    this.tell()
   }
 
   /** Whether every run that was seen has ended. */
@@ -59,11 +63,21 @@ export class Stream {
     this.source = source
     source.onopen = () => (this.state = 'open')
     source.onmessage = (event: MessageEvent<string>) => this.take(event)
+    source.addEventListener('over', () => {
+      this.tick()
+      this.state = 'over'
+      this.close()
+    })
     source.onerror = () => {
-      if (this.state === 'closed') return
+      if (this.isClosed) return
       this.state = 'lost'
-      if (source.readyState === EventSource.CLOSED) this.retry = setTimeout(() => this.connect(), RETRY_MS)
+      if (source.readyState === EventSource.CLOSED) this.tryAgain()
     }
+  }
+
+  /** A connection that was refused, as the collector starts or knows of no such test. */
+  private tryAgain() {
+    this.retry = setTimeout(() => (this.isWanted ? this.connect() : this.tryAgain()), RETRY_MS)
   }
 
   private take(event: MessageEvent<string>) {
