@@ -1,5 +1,7 @@
 //! A collector that stores runs in memory, and answers as a test tells it.
 
+#![allow(dead_code, reason = "each test uses its own part")]
+
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -12,13 +14,13 @@ pub enum Answer {
     /// A problem of this status and kind.
     Problem(u16, &'static str),
     /// This status and body, whatever it is.
-    Plain(u16, &'static str),
+    Plain(u16, String),
     /// Nothing: the connection closes.
     Close,
     /// Nothing, for longer than any client waits.
     Silence,
     /// The head of an answer and half its body.
-    HalfAnAnswer,
+    Half,
 }
 
 /// A request as it came.
@@ -99,7 +101,7 @@ fn serve(stream: TcpStream, state: &Mutex<State>) -> Option<()> {
                 let _ = reader.read(&mut [0]);
                 return None;
             }
-            Some(Answer::HalfAnAnswer) => {
+            Some(Answer::Half) => {
                 let head = "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n{\"id\":";
                 reader.get_mut().write_all(head.as_bytes()).ok()?;
                 return None;
@@ -110,7 +112,7 @@ fn serve(stream: TcpStream, state: &Mutex<State>) -> Option<()> {
                 });
                 (status, problem.to_string())
             }
-            Some(Answer::Plain(status, body)) => (status, body.to_owned()),
+            Some(Answer::Plain(status, body)) => (status, body),
             None => usual(&request, &mut state),
         };
         drop(state);

@@ -1,6 +1,5 @@
 //! What came of a test: the table, the report, what was uploaded and what deletes it.
 
-use super::places::Places;
 use super::reach::Reach;
 use super::setting::Setting;
 use super::show::Style;
@@ -12,7 +11,7 @@ use measure::world::live::RunEnd;
 use model::Seed;
 use model::live::{Ended, Mode};
 use platform::api::Experiment;
-use platform::client::Collector;
+use platform::client::{Collector, Queue};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -23,8 +22,8 @@ pub struct Done {
     pub name: String,
     /// How it ended.
     pub end: RunEnd,
-    /// Its id at the collector, once it is queued.
-    pub upload: Option<String>,
+    /// Its id at the collector, once it is queued, or why it is not; absent with `--no-upload`.
+    pub queued: Option<Result<String, String>>,
 }
 
 /// A test that is over.
@@ -83,13 +82,12 @@ fn explained(done: &[Done], planned: usize) -> Option<String> {
 }
 
 impl Outcome<'_> {
-    /// Writes the report, queues and uploads the runs if `upload`, and prints it all.
+    /// Writes the report, uploads what is in the queue, if there is one, and prints it all.
     pub fn conclude(
-        mut self,
-        places: &Places,
+        self,
+        queue: Option<&Queue>,
         collector: &Collector,
         style: Style,
-        upload: bool,
     ) -> Result<(), Failure> {
         let quiet = style != Style::People;
         let recorded = self
@@ -102,30 +100,34 @@ impl Outcome<'_> {
                 .failed()
                 .unwrap_or_else(|| Failure::failed("nothing was measured")));
         }
-        let written = report::write(&[self.out.to_owned()], None, quiet)?;
+        let written = report::write(&[self.out.to_owned()], None, quiet);
         if !quiet {
-            written.print(self.out);
+            match &written {
+                Ok(written) => written.print(self.out),
+                Err(failure) => eprintln!("no report: {}", failure.message),
+            }
             let lines = self.reach.as_ref().map(Reach::lines).unwrap_or_default();
             lines.iter().for_each(|line| println!("{line}"));
             if let Some(why) = explained(&self.done, self.planned) {
                 println!("{why}");
             }
         }
-        let uploaded = match upload {
-            true => Some(self.upload(places, collector, quiet)?),
-            false => None,
+        let mut result = self.to_json();
+        if let (Value::Object(result), Ok(written)) = (&mut result, &written)
+            && let Value::Object(written) = written.to_json(self.out)
+        {
+            result.extend(written);
+        }
+        self.keep(&result)?;
+        let uploaded = match queue {
+            Some(queue) => Some(upload::send(queue, collector)?),
+            None => None,
         };
         if let Some(uploaded) = uploaded.as_ref().filter(|_| !quiet) {
             uploaded.print(collector.url());
         }
-        let mut result = self.to_json();
-        let written = written.to_json(self.out);
-        if let (Value::Object(result), Value::Object(written)) = (&mut result, written) {
-            result.extend(written);
-        }
-        self.keep(&result)?;
         result["uploads"] = json!(uploaded.as_ref().map(upload::Uploaded::to_json));
-        let failure = self.failed();
+        let failure = self.failed().or(written.err());
         let failure = failure.or(uploaded.and_then(|uploaded| uploaded.failure()));
         match style {
             Style::People => conclude(None, failure),
@@ -135,33 +137,6 @@ impl Outcome<'_> {
                 conclude(None, failure)
             }
         }
-    }
-
-    /// Queues what was recorded, then sends what waits.
-    fn upload(
-        &mut self,
-        places: &Places,
-        collector: &Collector,
-        quiet: bool,
-    ) -> Result<upload::Uploaded, Failure> {
-        let queue = places.queue()?;
-        for done in &mut self.done {
-            let document = match upload::document(&done.end.folder) {
-                Ok(document) => document,
-                Err(failure) => {
-                    // One broken folder does not hide the others.
-                    if !quiet {
-                        eprintln!("{} is not uploaded: {}", done.name, failure.message);
-                    }
-                    continue;
-                }
-            };
-            let queued = queue
-                .add(collector.url(), &document)
-                .map_err(Failure::failed)?;
-            done.upload = Some(queued.id);
-        }
-        upload::send(&queue, collector)
     }
 
     /// The facts of the test beside its runs, for whoever opens the folder later.
@@ -188,7 +163,7 @@ impl Outcome<'_> {
             out: _,
         } = self;
         let runs = done.iter().map(|done| {
-            let Done { name, end, upload } = done;
+            let Done { name, end, queued } = done;
             let RunEnd {
                 folder,
                 ended,
@@ -196,7 +171,8 @@ impl Outcome<'_> {
                 error,
             } = end;
             json!({"name": name, "folder": folder, "ended": ended, "invalid": invalid, "error": error,
-                   "id": upload})
+                   "id": queued.as_ref().and_then(|queued| queued.as_ref().ok()),
+                   "not_queued": queued.as_ref().and_then(|queued| queued.as_ref().err())})
         });
         let mode = match experiment.mode {
             Mode::Stable => "stable",
@@ -214,7 +190,16 @@ impl Outcome<'_> {
     /// What makes the command fail: a run that failed, or that does not count.
     fn failed(&self) -> Option<Failure> {
         let wrong = self.done.iter().filter_map(|done| {
-            let why = done.end.error.as_ref().or(done.end.invalid.as_ref())?;
+            let not_queued = done
+                .queued
+                .as_ref()
+                .and_then(|queued| queued.as_ref().err());
+            let why = done
+                .end
+                .error
+                .as_ref()
+                .or(done.end.invalid.as_ref())
+                .or(not_queued)?;
             Some(format!("{}: {why}", done.name))
         });
         let wrong: Vec<String> = wrong.collect();
@@ -243,7 +228,7 @@ mod tests {
                 invalid: None,
                 error: None,
             },
-            upload: None,
+            queued: None,
         };
         assert_eq!(explained(&[done(Ended::Done)], 1), None);
         let all = [

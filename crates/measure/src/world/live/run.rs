@@ -270,7 +270,8 @@ fn scenario(test: &Test, run: &LiveRun) -> Scenario {
         walk: None,
     });
     Scenario {
-        name: run.facts.experiment.clone(),
+        // One pattern is not compared with another.
+        name: format!("{}-{}", run.facts.experiment, run.traffic.name()),
         summary: format!("real interfaces, to the test server {}", run.facts.server),
         duration: Span::from(run.duration),
         transports: vec![run.transport.clone()],
