@@ -21,7 +21,7 @@ use walkabout_measure::emulator::{
     DeviceKind, Emulator, Ground, NetNs, Settings, StopFlag, enter_user_namespace,
 };
 use walkabout_measure::transport::list::{self, ClientSetup, Entry, ServerSetup};
-use walkabout_measure::transport::{SocketEndpoint, quic};
+use walkabout_measure::transport::{Binding, SocketEndpoint, quic};
 
 type Failure = Box<dyn Error + Send + Sync>;
 
@@ -118,7 +118,8 @@ fn measure(kind: DeviceKind, client: &Entry, server: &Entry) -> Result<Value, Fa
                 congestion: Some("cubic"),
                 scheduler: None,
                 policy,
-                identity: &identity,
+                pin: identity.pin(),
+                binding: Binding::Address,
             })?;
             send(&mut *end, clock, &over)
         });

@@ -114,6 +114,9 @@ pub struct Reachability {
 pub enum Outcome {
     /// The handshake was completed.
     Reached,
+    /// The handshake was completed, but Multipath TCP or multipath QUIC was not agreed on: the server
+    /// or something on the way does not speak it.
+    FellBack,
     /// No answer in time.
     HandshakeTimeout,
     /// The host has no route to the server (`ENETUNREACH`, `EHOSTUNREACH`), or no address of the family.

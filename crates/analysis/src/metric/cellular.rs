@@ -1,9 +1,12 @@
 //! How much went over cellular, as the subscriber's meter counts it: IP bytes the client sent,
-//! delivered or not, and IP bytes it received.
+//! delivered or not, and IP bytes it received. Where packets were not captured, on real interfaces,
+//! the bytes that the stack counted: without headers (TCP), without those of IP and UDP (QUIC).
 
 use super::Value;
+use super::activity::{is_sampled, rises};
 use crate::folder::RunFolder;
-use model::{Direction, PathKind};
+use model::record::Sample;
+use model::{Direction, Name, PathKind, Side};
 use std::collections::HashSet;
 
 pub fn bytes(run: &RunFolder) -> Option<Value> {
@@ -22,6 +25,9 @@ fn counted(run: &RunFolder) -> Option<(u64, u64)> {
     if paths.iter().all(|p| p.kind != PathKind::Cellular) {
         return None;
     }
+    if is_sampled(run) {
+        return Some(counted_by_samples(run));
+    }
     let (mut cellular, mut all) = (0, 0);
     let mut sent = HashSet::new();
     for packet in &run.packets {
@@ -39,4 +45,17 @@ fn counted(run: &RunFolder) -> Option<(u64, u64)> {
         }
     }
     Some((cellular, all))
+}
+
+/// The same by the client's counters.
+fn counted_by_samples(run: &RunFolder) -> (u64, u64) {
+    let carried = |of: &dyn Fn(Option<&Name>) -> bool| -> u64 {
+        let counters: [fn(&Sample) -> Option<u64>; 2] = [|s| s.sent_bytes, |s| s.received_bytes];
+        let rises = counters.map(|counter| rises(run, Side::Client, of, counter));
+        rises.iter().flatten().map(|rise| rise.amount).sum()
+    };
+    let cellular = run.paths(PathKind::Cellular);
+    let over_cellular = carried(&|path| path.is_some_and(|path| cellular.contains(&path)));
+    // The rows about whole connections count the same bytes once more.
+    (over_cellular, carried(&|path| path.is_some()))
 }

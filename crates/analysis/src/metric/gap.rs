@@ -4,11 +4,15 @@
 //! from the first message on. It ends with the last answer, or with the run when a message was
 //! left without one: then the last gap is a lower bound. Payload of QUIC includes packets that
 //! only acknowledge, because only the endpoints can tell them apart.
+//!
+//! Where packets were not captured, on real interfaces, what arrived is told by the counters of the
+//! receiver's samples, to within 100 ms; a direction whose receiver has no samples is left out.
 
+use super::activity::{is_sampled, rises};
 use super::{Observed, Value};
 use crate::folder::RunFolder;
-use model::Direction;
 use model::scenario::Traffic;
+use model::{Direction, Side};
 
 /// The longer of the directions that carry data all along.
 pub fn longest(run: &RunFolder) -> Option<Value> {
@@ -29,12 +33,8 @@ fn in_direction(run: &RunFolder, direction: Direction) -> Option<Observed> {
         true => run.end_us(),
         false => run.messages.iter().filter_map(|m| m.acked_us).max()?,
     } * 1_000;
-    let packets = run.packets.iter();
-    let mut arrivals: Vec<u64> = packets
-        .filter(|p| p.direction == direction && p.payload_bytes > 0)
-        .filter_map(|p| p.delivered_ns)
-        .filter(|at| (start..=end).contains(at))
-        .collect();
+    let mut arrivals = arrivals_ns(run, direction)?;
+    arrivals.retain(|at| (start..=end).contains(at));
     arrivals.sort_unstable();
 
     let mut longest = Observed {
@@ -53,4 +53,22 @@ fn in_direction(run: &RunFolder, direction: Direction) -> Option<Observed> {
         before = at;
     }
     Some(longest)
+}
+
+/// When payload arrived in `direction`, in nanoseconds; `None` when nobody counted it.
+fn arrivals_ns(run: &RunFolder, direction: Direction) -> Option<Vec<u64>> {
+    if is_sampled(run) {
+        let receiver = match direction {
+            Direction::Up => Side::Server,
+            Direction::Down => Side::Client,
+        };
+        run.samples
+            .iter()
+            .find(|s| s.side == receiver && s.received_bytes.is_some())?;
+        let rises = rises(run, receiver, |_| true, |s| s.received_bytes);
+        return Some(rises.iter().map(|rise| rise.at_us * 1_000).collect());
+    }
+    let packets = run.packets.iter();
+    let packets = packets.filter(|p| p.direction == direction && p.payload_bytes > 0);
+    Some(packets.filter_map(|p| p.delivered_ns).collect())
 }

@@ -7,43 +7,64 @@
 //! Data over cellular are, for TCP, packets with payload. QUIC encrypts what is data and what
 //! only probes a path: there the transport's own `first-data` event tells, and packets with
 //! payload only when a recording has no such event.
+//!
+//! Where packets were not captured, on real interfaces, the counters of the samples stand for them:
+//! then both ends of the duration are known to within 100 ms.
 
 use super::Value;
+use super::activity::{is_sampled, rises as counted};
 use crate::folder::{RunFolder, micros};
-use model::record::{EventKind, Packet};
+use model::record::{EventKind, Sample};
 use model::{Direction, Name, PathKind, Side};
 
 /// Definition (a): to the last packet, data or not, the client sent over Wi-Fi.
 pub fn sent(run: &RunFolder) -> Option<Value> {
-    of(run, |p| {
-        (p.direction == Direction::Up).then_some(p.enqueued_ns)
-    })
+    of(run, Direction::Up)
 }
 
 /// Definition (b): to the last packet the client received over Wi-Fi.
 pub fn received(run: &RunFolder) -> Option<Value> {
-    of(run, |p| {
-        (p.direction == Direction::Down).then_some(p.delivered_ns)?
-    })
+    of(run, Direction::Down)
 }
 
-fn of(run: &RunFolder, activity_ns: impl Fn(&Packet) -> Option<u64>) -> Option<Value> {
+fn of(run: &RunFolder, direction: Direction) -> Option<Value> {
     let begin = first_cellular_data_ns(run)?;
-    let wifi = run.paths(PathKind::Wifi);
     let back = returns_us(run).into_iter().map(|us| us * 1_000);
     let limit = back.filter(|&back| back > begin).min().unwrap_or(u64::MAX);
-    let packets = run.packets.iter().filter(|p| wifi.contains(&&p.path));
-    let last = packets
-        .filter_map(activity_ns)
-        .filter(|&at| at < limit)
-        .max()?;
+    let activity = wifi_activity_ns(run, direction);
+    let last = activity.into_iter().filter(|&at| at < limit).max()?;
     Some(Value::exact((last as f64 - begin as f64) / 1e9))
+}
+
+/// When the client sent (up) or received (down) something over Wi-Fi, in nanoseconds.
+fn wifi_activity_ns(run: &RunFolder, direction: Direction) -> Vec<u64> {
+    let wifi = run.paths(PathKind::Wifi);
+    if is_sampled(run) {
+        let counters: &[fn(&Sample) -> Option<u64>] = match direction {
+            // Packets without data as well, where the stack counts them.
+            Direction::Up => &[|s| s.sent_packets, |s| s.sent_bytes],
+            Direction::Down => &[|s| s.received_bytes],
+        };
+        let on_wifi = |path: Option<&Name>| path.is_some_and(|path| wifi.contains(&path));
+        let rises = counters
+            .iter()
+            .flat_map(|counter| counted(run, Side::Client, on_wifi, counter));
+        return rises.map(|rise| rise.at_us * 1_000).collect();
+    }
+    let packets = run.packets.iter();
+    let packets = packets.filter(|p| p.direction == direction && wifi.contains(&&p.path));
+    packets
+        .filter_map(|p| match direction {
+            Direction::Up => Some(p.enqueued_ns),
+            Direction::Down => p.delivered_ns,
+        })
+        .collect()
 }
 
 /// When the client first sent application data over cellular, in nanoseconds.
 pub fn first_cellular_data_ns(run: &RunFolder) -> Option<u64> {
     let cellular = run.paths(PathKind::Cellular);
-    if payload_is_encrypted(run) {
+    if payload_is_encrypted(run) || is_sampled(run) {
         let mut first_data = run
             .events
             .iter()
@@ -55,6 +76,11 @@ pub fn first_cellular_data_ns(run: &RunFolder) -> Option<u64> {
                 .map(|e| e.time_us * 1_000);
             return over_cellular.min();
         }
+    }
+    if is_sampled(run) {
+        let on_cellular = |path: Option<&Name>| path.is_some_and(|path| cellular.contains(&path));
+        let sent = counted(run, Side::Client, on_cellular, |s| s.sent_bytes);
+        return sent.iter().map(|rise| rise.at_us * 1_000).min();
     }
     let packets = run.packets.iter();
     packets

@@ -3,6 +3,7 @@
 //! A new metric is one file (or one function in its family's file) and one line in
 //! [`list::METRICS`]; the table, the report and the JSON follow from the entry.
 
+mod activity;
 mod cause;
 mod cellular;
 mod completion;

@@ -80,21 +80,24 @@ pub(super) fn prepare(family: Family) {
 /// The settings that bear on an experiment, in `namespace`, by their dotted names. What this
 /// kernel does not have is absent.
 pub fn recorded(namespace: &NetNs) -> Result<BTreeMap<String, String>, NamespaceError> {
-    namespace.run(|| {
-        let mut settings = BTreeMap::new();
-        for name in RECORDED {
-            let path = Path::new("/proc/sys").join(name);
-            match fs::read_dir(&path) {
-                Ok(files) => {
-                    for file in files.flatten() {
-                        record(&file.path(), &mut settings);
-                    }
+    namespace.run(here)
+}
+
+/// The same in the calling thread's network namespace; needs no privilege.
+pub fn here() -> BTreeMap<String, String> {
+    let mut settings = BTreeMap::new();
+    for name in RECORDED {
+        let path = Path::new("/proc/sys").join(name);
+        match fs::read_dir(&path) {
+            Ok(files) => {
+                for file in files.flatten() {
+                    record(&file.path(), &mut settings);
                 }
-                Err(_) => record(&path, &mut settings),
             }
+            Err(_) => record(&path, &mut settings),
         }
-        settings
-    })
+    }
+    settings
 }
 
 fn record(path: &Path, settings: &mut BTreeMap<String, String>) {

@@ -1,7 +1,7 @@
 //! The client: it connects, speaks the pattern, asks the policy, and records.
 
 use super::observer::Observer;
-use super::{CONNECT_TIMEOUT, GRACE, HostError, Turn};
+use super::{CONNECT_TIMEOUT, Deadline, GRACE, HostError, Turn};
 use crate::failure::PathChange;
 use crate::recording::Sink;
 use crate::transport::Endpoint;
@@ -16,7 +16,7 @@ use traffic::{Half, pattern};
 pub struct Client {
     observer: Observer,
     /// When the application's time is over; the run ends at most [`GRACE`] later.
-    end: Time,
+    end: Deadline,
     names: Vec<Name>,
     paths: Vec<PathView>,
     traffic: Traffic,
@@ -41,7 +41,7 @@ impl Client {
         let (names, paths) = paths.into_iter().map(view).unzip();
         Client {
             observer: Observer::new(Side::Client),
-            end,
+            end: Deadline::new(end),
             names,
             paths,
             traffic: traffic.clone(),
@@ -62,6 +62,20 @@ impl Client {
         }
     }
 
+    /// The same, ending at `deadline`, which others may bring forward.
+    pub fn with_deadline(self, deadline: Deadline) -> Client {
+        Client {
+            end: deadline,
+            ..self
+        }
+    }
+
+    /// When the oldest of the client's messages without an answer was sent.
+    pub fn oldest_unanswered(&self) -> Option<Time> {
+        let sent = self.half.unanswered().into_iter().map(|m| m.sent_us);
+        sent.min().map(Time::from_micros)
+    }
+
     /// Does all that is due at `now`: call it when something arrived, when `changes` came up,
     /// and when the last turn said so.
     pub fn turn(
@@ -76,12 +90,13 @@ impl Client {
             side: "client",
             source,
         };
-        let over = now >= self.end;
+        let end = self.end.get();
+        let over = now >= end;
         if over {
             self.half.finish();
         }
         let settled = || self.half.unanswered().is_empty() && server_settled;
-        if now >= self.end + GRACE || over && settled() {
+        if now >= end + GRACE || over && settled() {
             return Ok(Turn::Done);
         }
         for change in changes {
@@ -112,14 +127,12 @@ impl Client {
             self.next_decision = self.decide(now, endpoint, sink);
         }
         self.observer.observe(now, endpoint, sink);
-        Ok(Turn::Until(self.next(endpoint, over)))
+        let next = self.next(endpoint);
+        Ok(Turn::Until(if over { next } else { next.min(end) }))
     }
 
-    fn next(&self, endpoint: &dyn Endpoint, over: bool) -> Time {
+    fn next(&self, endpoint: &dyn Endpoint) -> Time {
         let mut until = self.observer.next_sample();
-        if !over {
-            until = until.min(self.end);
-        }
         if self.manager.is_some() {
             until = until.min(self.next_decision);
         }

@@ -1,10 +1,10 @@
 //! How a host runs in real time: a loop that sleeps until a descriptor is ready or a moment
 //! comes, then takes a turn.
 
-use super::{Client, HostError, Server, Turn};
+use super::{Client, HostError, SAMPLE_PERIOD, Server, Turn};
 use crate::Clock;
 use crate::emulator::{PathChangeReceiver, StopFlag};
-use crate::recording::Log;
+use crate::recording::Sink;
 use crate::transport::SocketEndpoint;
 use model::Time;
 use nix::poll::{PollFd, PollFlags, ppoll};
@@ -14,18 +14,18 @@ use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What both loops share.
-pub struct Live<'h> {
+pub struct Live<'h, S> {
     /// The run's clock.
     pub clock: Clock,
     /// Where records go.
-    pub log: Log,
+    pub log: S,
     /// Ends the run early, and is raised when the application is done.
     pub stop: &'h StopFlag,
     /// Set by the server, for the client, when every message was answered and the time is over.
     pub server_settled: &'h AtomicBool,
 }
 
-impl Live<'_> {
+impl<S: Sink> Live<'_, S> {
     /// Runs the client until its application is done, the end has come or `stop` is raised.
     pub fn client(
         mut self,
@@ -46,12 +46,19 @@ impl Live<'_> {
         changes: &mut PathChangeReceiver,
     ) -> Result<(), HostError> {
         let mut fds = Vec::new();
+        let mut next_look = Time::ZERO;
         while !self.stop.is_stopped() {
             let now = self.clock.now();
             let settled = self.server_settled.load(Ordering::Relaxed);
             let news = changes.take();
             let turn = client.turn(now, endpoint, &news, settled, &mut self.log)?;
             let Turn::Until(until) = turn else { break };
+            if now >= next_look {
+                next_look = now + SAMPLE_PERIOD;
+                if let Some(since) = client.oldest_unanswered() {
+                    self.log.unanswered(now, since);
+                }
+            }
             fds.clear();
             fds.push((changes.as_raw_fd(), false));
             self.sleep("client", endpoint, fds.as_mut(), until)?;

@@ -2,11 +2,13 @@
 //! is the same in every world; [`Live`] gives the turns in real time, the virtual world in its own.
 
 mod client;
+mod deadline;
 mod live;
 mod observer;
 mod server;
 
 pub use client::Client;
+pub use deadline::Deadline;
 pub use live::Live;
 pub use server::Server;
 

@@ -58,6 +58,49 @@ impl Routing {
         })
     }
 
+    /// Every usable address of global scope with its interface's index, the preferred first: no
+    /// address that is being checked for duplicates, or that failed the check.
+    pub fn addresses(&mut self) -> Result<Vec<(u32, IpAddr)>, RouteError> {
+        let task = || "list the addresses".to_owned();
+        let message = RouteNetlinkMessage::GetAddress(AddressMessage::default());
+        let answers = self.send(message, NLM_F_DUMP, task)?;
+        let mut found = Vec::new();
+        for answer in &answers {
+            let RouteNetlinkMessage::NewAddress(message) = answer else {
+                continue;
+            };
+            let flags = message.header.flags;
+            let unusable = AddressHeaderFlags::Tentative | AddressHeaderFlags::Dadfailed;
+            if message.header.scope != AddressScope::Universe || flags.intersects(unusable) {
+                continue;
+            }
+            // On a link between two ends the address is the other's, and `Local` this one's.
+            let local = message
+                .attributes
+                .iter()
+                .find_map(|attribute| match attribute {
+                    AddressAttribute::Local(address) => Some(*address),
+                    _ => None,
+                });
+            let address = message
+                .attributes
+                .iter()
+                .find_map(|attribute| match attribute {
+                    AddressAttribute::Address(address) => Some(*address),
+                    _ => None,
+                });
+            let deprecated = flags.contains(AddressHeaderFlags::Deprecated);
+            if let Some(address) = local.or(address) {
+                found.push((deprecated, message.header.index, address));
+            }
+        }
+        found.sort_by_key(|(deprecated, ..)| *deprecated);
+        Ok(found
+            .into_iter()
+            .map(|(_, index, address)| (index, address))
+            .collect())
+    }
+
     /// The index of the interface that has `address`.
     pub fn interface_of(&mut self, address: IpAddr) -> Result<u32, RouteError> {
         let mut message = AddressMessage::default();

@@ -54,6 +54,12 @@ pub struct Link {
     pub mtu: u32,
     /// Packets that did not fit on their way out.
     pub tx_dropped: u64,
+    /// Whether it can carry packets (`IFF_RUNNING`): up, with a carrier, and admitted to its network.
+    pub running: bool,
+    /// Its hardware's kind (`ARPHRD_*`, linux/if_arp.h).
+    pub hardware: u16,
+    /// What made it, where a program did (`IFLA_INFO_KIND`): `veth`, `bridge`, `wwan` ...
+    pub made_by: Option<String>,
 }
 
 /// A route.
@@ -248,6 +254,37 @@ impl Routing {
         })
     }
 
+    /// The interfaces that a default route of `family` leads through, in any table.
+    pub fn default_routes(&mut self, family: Family) -> Result<Vec<u32>, RouteError> {
+        let mut message = RouteMessage::default();
+        message.header.address_family = number(family);
+        let answers = self.send(RouteNetlinkMessage::GetRoute(message), NLM_F_DUMP, || {
+            "list the routes".to_owned()
+        })?;
+        let mut interfaces = Vec::new();
+        for answer in &answers {
+            let RouteNetlinkMessage::NewRoute(route) = answer else {
+                continue;
+            };
+            if route.header.destination_prefix_length != 0
+                || route.header.kind != RouteType::Unicast
+                || route.header.address_family != number(family)
+            {
+                continue;
+            }
+            for attribute in &route.attributes {
+                match attribute {
+                    RouteAttribute::Oif(index) => interfaces.push(*index),
+                    RouteAttribute::MultiPath(hops) => {
+                        interfaces.extend(hops.iter().map(|hop| hop.interface_index));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Ok(interfaces)
+    }
+
     fn change_link(
         &mut self,
         index: u32,
@@ -329,6 +366,8 @@ fn link(message: &RouteNetlinkMessage) -> Option<Link> {
         index: message.header.index,
         up: message.header.flags.contains(LinkFlags::Up),
         carrier: message.header.flags.contains(LinkFlags::LowerUp),
+        running: message.header.flags.contains(LinkFlags::Running),
+        hardware: message.header.link_layer_type.into(),
         ..Link::default()
     };
     for attribute in &message.attributes {
@@ -337,6 +376,12 @@ fn link(message: &RouteNetlinkMessage) -> Option<Link> {
             LinkAttribute::Address(address) => link.address = address.clone(),
             LinkAttribute::Mtu(mtu) => link.mtu = *mtu,
             LinkAttribute::Stats64(stats) => link.tx_dropped = stats.tx_dropped,
+            LinkAttribute::LinkInfo(info) => {
+                link.made_by = info.iter().find_map(|part| match part {
+                    LinkInfo::Kind(kind) => Some(kind.to_string()),
+                    _ => None,
+                });
+            }
             _ => {}
         }
     }

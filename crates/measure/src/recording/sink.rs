@@ -2,8 +2,8 @@
 //! time. Who makes rows knows no more than this.
 
 use super::{Entry, Fate, Log, PacketObservation};
-use model::Name;
 use model::record::{Event, LinkState, Message, Packet, Sample};
+use model::{Name, Time};
 use mptcp::wire::mptcp::Number;
 
 /// Takes what the parts of a run see; never blocks, never fails.
@@ -18,6 +18,11 @@ pub trait Sink {
     fn event(&mut self, event: Event);
     /// One row of `packets`, and a packet of the captures; `path` is its path's name.
     fn packet(&mut self, path: &Name, packet: &PacketObservation);
+    /// The oldest message without an answer was sent at `since`; told at every sample period in
+    /// real time, for who watches. It is no row.
+    fn unanswered(&mut self, now: Time, since: Time) {
+        let _ = (now, since);
+    }
 }
 
 impl Sink for Log {

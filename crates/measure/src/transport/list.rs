@@ -2,7 +2,9 @@
 
 use super::kernel::{PathManagement, Protocol};
 use super::quic::udp;
-use super::{LocalPath, PacketEndpoint, PacketSetup, SocketEndpoint, kernel, quic, raw, user};
+use super::{
+    Binding, LocalPath, PacketEndpoint, PacketSetup, SocketEndpoint, kernel, quic, raw, user,
+};
 use crate::Clock;
 use model::{Name, Seed, Time, World};
 use std::net::{IpAddr, SocketAddr};
@@ -80,7 +82,10 @@ pub struct ClientSetup<'a> {
     /// The path manager the connection runs under.
     pub policy: &'a policy::list::Entry,
     /// The server's certificate.
-    pub identity: &'a quic::Identity,
+    pub pin: quic::Pin,
+    /// What keeps a path's packets on its interface; stacks that send on the interface itself (raw
+    /// packets) need nothing.
+    pub binding: Binding,
 }
 
 /// What a server needs to listen.
@@ -213,6 +218,7 @@ fn kernel_client(
             None => PathManagement::Userspace,
         },
         clock: setup.clock,
+        binding: setup.binding,
     })?))
 }
 
@@ -316,7 +322,8 @@ fn noq_client(
         congestion: setup.congestion.map(str::to_owned),
         clock: setup.clock,
         seed: setup.seed,
-        identity: setup.identity.clone(),
+        pin: setup.pin,
+        binding: setup.binding,
     })?))
 }
 

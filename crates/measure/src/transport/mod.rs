@@ -106,6 +106,46 @@ pub struct PacketSetup<'a> {
     pub policy: &'a policy::list::Entry,
 }
 
+/// What keeps a path's packets on its interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Binding {
+    /// The host's rules and routes for the path's address; sockets are bound to the address alone.
+    Address,
+    /// The socket is bound to the interface as well: any route through the interface will do,
+    /// though the host prefer another.
+    Interface,
+}
+
+impl Binding {
+    /// The index of the interface to bind to, if to one.
+    pub fn interface(self, path: &LocalPath) -> Option<u32> {
+        match self {
+            Binding::Address => None,
+            Binding::Interface => Some(path.interface),
+        }
+    }
+}
+
+/// Binds a socket to an interface (`SO_BINDTOIFINDEX`). Before Linux 5.7 that took a privilege:
+/// without it the socket stays as it is, and routes have to do.
+pub(crate) fn bind_to_interface(fd: RawFd, index: u32) -> io::Result<()> {
+    // SAFETY: the pointer and length are those of a live integer.
+    let result = unsafe {
+        libc::setsockopt(
+            fd,
+            libc::SOL_SOCKET,
+            libc::SO_BINDTOIFINDEX,
+            (&raw const index).cast(),
+            size_of::<u32>() as libc::socklen_t,
+        )
+    };
+    match io::Error::last_os_error() {
+        _ if result == 0 => Ok(()),
+        error if matches!(error.raw_os_error(), Some(libc::EPERM | libc::ENOPROTOOPT)) => Ok(()),
+        error => Err(error),
+    }
+}
+
 /// A path of the client's host.
 #[derive(Clone, Debug)]
 pub struct LocalPath {

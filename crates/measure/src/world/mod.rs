@@ -2,6 +2,7 @@
 
 pub mod emulated;
 pub mod live;
+mod machine;
 pub mod plan;
 pub mod progress;
 pub mod virtual_time;

@@ -19,7 +19,7 @@ use walkabout_measure::Clock;
 use walkabout_measure::transport::kernel::{
     Client, ClientConfig, PathManagement, Protocol, Server, ServerConfig,
 };
-use walkabout_measure::transport::{Endpoint, LocalPath, SocketEndpoint};
+use walkabout_measure::transport::{Binding, Endpoint, LocalPath, SocketEndpoint};
 
 use nix::sched::{CloneFlags, setns, unshare};
 
@@ -275,6 +275,7 @@ impl Ground {
             congestion: Some("reno".to_owned()),
             management,
             clock: self.clock,
+            binding: Binding::Address,
         })
         .unwrap()
     }

@@ -52,7 +52,11 @@ impl Client {
         let mut congestion = String::new();
         let wanted = config.congestion.as_deref();
         for _ in 0..config.channels {
-            let stream = socket::start(config.protocol, first.address, config.server, wanted)?;
+            let local = socket::Local {
+                address: Some(first.address),
+                interface: config.binding.interface(first),
+            };
+            let stream = socket::start(config.protocol, local, config.server, wanted)?;
             let channel = Channel::new(stream, Phase::Connecting, config.server);
             let channel = channel.map_err(option("SO_PROTOCOL"))?;
             congestion = socket::congestion(channel.fd()).map_err(option("TCP_CONGESTION"))?;

@@ -12,6 +12,7 @@ mod channel;
 mod client;
 mod connections;
 mod info;
+mod kept;
 mod notices;
 mod observe;
 mod paths;
@@ -21,15 +22,18 @@ mod sysctl;
 mod ulp;
 
 pub use client::Client;
+pub(crate) use kept::KeptSettings;
 pub use server::Server;
+pub(crate) use socket::{Local, start};
 
-use super::LocalPath;
+use super::{Binding, LocalPath};
 use crate::Clock;
 use model::Name;
 use model::manifest::Stack;
 use policy::list::KernelManaged;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::os::fd::RawFd;
 
 /// Which of the kernel's transports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -66,6 +70,8 @@ pub struct ClientConfig {
     pub management: PathManagement,
     /// The run's clock.
     pub clock: Clock,
+    /// What keeps a path's packets on its interface.
+    pub binding: Binding,
 }
 
 /// What a server is to do.
@@ -109,10 +115,10 @@ pub enum SetupError {
         source: io::Error,
     },
     /// The connection cannot even be tried.
-    #[error("cannot connect from {local} to {server}: {source}")]
+    #[error("cannot connect{from} to {server}: {source}")]
     Connect {
-        /// From.
-        local: IpAddr,
+        /// From where, with the word in front; empty where the host chooses.
+        from: String,
         /// To.
         server: SocketAddr,
         /// The kernel's reason.
@@ -164,6 +170,11 @@ pub enum SetupError {
 pub type ConnectError = SetupError;
 /// Why a server could not be set up.
 pub type ListenError = SetupError;
+
+/// Whether a connection that is open speaks Multipath TCP, and has not fallen back to TCP.
+pub(crate) fn is_multipath(fd: RawFd) -> io::Result<bool> {
+    Ok(info::mptcp(fd)?.is_some())
+}
 
 /// The kernel as a stack; TCP's path manager is `none`.
 fn stack(congestion: String, path_manager: &str) -> Stack {

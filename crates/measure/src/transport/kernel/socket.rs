@@ -1,6 +1,7 @@
 //! How the sockets of the kernel transports are made.
 
 use super::{Protocol, SetupError, sysctl};
+use crate::transport::bind_to_interface;
 use nix::sys::socket::{SockaddrStorage, bind, connect, listen};
 use std::ffi::c_int;
 use std::io;
@@ -34,24 +35,45 @@ fn new(protocol: Protocol, address: IpAddr) -> Result<OwnedFd, SetupError> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
+/// Where a connection starts from.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Local {
+    /// The address; the host chooses when absent.
+    pub address: Option<IpAddr>,
+    /// The interface's index; the address and the routes choose when absent.
+    pub interface: Option<u32>,
+}
+
 /// A non-blocking connection that has been started from `local`.
 pub fn start(
     protocol: Protocol,
-    local: IpAddr,
+    local: Local,
     server: SocketAddr,
     congestion: Option<&str>,
 ) -> Result<TcpStream, SetupError> {
-    let fd = new(protocol, local)?;
+    let fd = new(protocol, server.ip())?;
     prepare(fd.as_raw_fd(), congestion)?;
-    let address = SocketAddr::new(local, 0);
-    bind(fd.as_raw_fd(), &SockaddrStorage::from(address)).map_err(|errno| SetupError::Bind {
-        address,
-        source: errno.into(),
-    })?;
+    if let Some(index) = local.interface {
+        bind_to_interface(fd.as_raw_fd(), index).map_err(|source| SetupError::Option {
+            option: "SO_BINDTOIFINDEX",
+            source,
+        })?;
+    }
+    if let Some(address) = local.address {
+        let address = SocketAddr::new(address, 0);
+        let bound = bind(fd.as_raw_fd(), &SockaddrStorage::from(address));
+        bound.map_err(|errno| SetupError::Bind {
+            address,
+            source: errno.into(),
+        })?;
+    }
     match connect(fd.as_raw_fd(), &SockaddrStorage::from(server)) {
         Ok(()) | Err(nix::errno::Errno::EINPROGRESS) => Ok(TcpStream::from(fd)),
         Err(errno) => Err(SetupError::Connect {
-            local,
+            from: local
+                .address
+                .map(|a| format!(" from {a}"))
+                .unwrap_or_default(),
             server,
             source: errno.into(),
         }),

@@ -1,7 +1,7 @@
 //! What is a core made from, and why could it not be made?
 
 use super::controller::{Congestion, UnknownCongestion};
-use super::identity::{Identity, IdentityError};
+use super::identity::{Identity, IdentityError, Pin};
 use model::{Name, Seed};
 use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
@@ -40,6 +40,8 @@ pub struct CoreConfig {
 pub enum Security {
     /// By TLS 1.3. The server holds the key of this certificate, the client accepts no other.
     Tls(Identity),
+    /// By TLS 1.3, at a client that knows the hash of the server's certificate.
+    Pinned(Pin),
     /// Not at all, where no packet leaves the process: the same flights and lengths, no
     /// cryptography, and the same seed gives the same bytes.
     None,
@@ -49,7 +51,7 @@ impl Security {
     /// As in the manifest.
     pub fn as_str(&self) -> &'static str {
         match self {
-            Security::Tls(_) => "TLS 1.3",
+            Security::Tls(_) | Security::Pinned(_) => "TLS 1.3",
             Security::None => "none",
         }
     }

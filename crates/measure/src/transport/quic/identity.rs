@@ -1,5 +1,5 @@
-//! Who is the server, and how does the client know? A self-signed certificate made once per
-//! run and passed in memory; the client accepts exactly this one.
+//! Who is the server, and how does the client know? By the hash of its certificate, which came to
+//! the client another way: within the process, or from the collector.
 
 use noq_proto::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use noq_proto::rustls;
@@ -9,6 +9,7 @@ use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer, ServerName, UnixTime
 use rustls::server::NoServerSessionStorage;
 use rustls::time_provider::TimeProvider;
 use rustls::{CertificateError, DigitallySignedStruct, Error, SignatureScheme};
+use sha2::{Digest, Sha256};
 use std::sync::Arc;
 
 /// The application protocol both ends offer (RFC 7301).
@@ -24,6 +25,34 @@ pub struct Identity {
     key: Arc<[u8]>,
 }
 
+/// The SHA-256 of a certificate's DER: the client accepts that certificate and no other, whoever
+/// signed it and whatever its name and dates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pin(pub [u8; 32]);
+
+impl Pin {
+    fn of(certificate: &CertificateDer<'_>) -> Pin {
+        Pin(Sha256::digest(certificate).into())
+    }
+
+    /// The client's half.
+    pub(super) fn client(self) -> Result<QuicClientConfig, IdentityError> {
+        let provider = provider();
+        let pinned = Pinned {
+            pin: self,
+            algorithms: provider.signature_verification_algorithms,
+        };
+        let mut tls = rustls::ClientConfig::builder_with_details(provider, Arc::new(NoTime))
+            .with_protocol_versions(&[&rustls::version::TLS13])?
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(pinned))
+            .with_no_client_auth();
+        tls.alpn_protocols = vec![ALPN.to_vec()];
+        tls.resumption = rustls::client::Resumption::disabled();
+        QuicClientConfig::try_from(tls).map_err(|_| IdentityError::NoInitialCipher)
+    }
+}
+
 /// Why no identity could be made or used.
 #[derive(Debug, thiserror::Error)]
 pub enum IdentityError {
@@ -36,6 +65,9 @@ pub enum IdentityError {
     /// The provider lacks the cipher of Initial packets.
     #[error("the TLS provider lacks TLS13_AES_128_GCM_SHA256, which QUIC's Initial packets need")]
     NoInitialCipher,
+    /// A pin has no key.
+    #[error("a server needs a certificate with its key, and was given the hash of one")]
+    NoKey,
 }
 
 impl Identity {
@@ -52,21 +84,9 @@ impl Identity {
         })
     }
 
-    /// The client's half: accepts this certificate and no other.
-    pub(super) fn client(&self) -> Result<QuicClientConfig, IdentityError> {
-        let provider = provider();
-        let pinned = Pinned {
-            certificate: self.certificate.clone(),
-            algorithms: provider.signature_verification_algorithms,
-        };
-        let mut tls = rustls::ClientConfig::builder_with_details(provider, Arc::new(NoTime))
-            .with_protocol_versions(&[&rustls::version::TLS13])?
-            .dangerous()
-            .with_custom_certificate_verifier(Arc::new(pinned))
-            .with_no_client_auth();
-        tls.alpn_protocols = vec![ALPN.to_vec()];
-        tls.resumption = rustls::client::Resumption::disabled();
-        QuicClientConfig::try_from(tls).map_err(|_| IdentityError::NoInitialCipher)
+    /// What a client needs to know of it.
+    pub fn pin(&self) -> Pin {
+        Pin::of(&self.certificate)
     }
 
     /// The server's half.
@@ -101,7 +121,7 @@ impl TimeProvider for NoTime {
 
 #[derive(Debug)]
 struct Pinned {
-    certificate: CertificateDer<'static>,
+    pin: Pin,
     algorithms: WebPkiSupportedAlgorithms,
 }
 
@@ -114,7 +134,7 @@ impl ServerCertVerifier for Pinned {
         _ocsp_response: &[u8],
         _now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        if end_entity == &self.certificate {
+        if Pin::of(end_entity) == self.pin {
             Ok(ServerCertVerified::assertion())
         } else {
             Err(CertificateError::ApplicationVerificationFailure.into())

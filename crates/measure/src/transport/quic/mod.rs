@@ -29,7 +29,7 @@ mod tests;
 pub use self::config::{CoreConfig, PathAddress, QuicError, Security};
 pub use self::controller::Congestion;
 pub use self::core::{Core, Transmit};
-pub use self::identity::Identity;
+pub use self::identity::{Identity, Pin};
 pub use self::packets::Packets;
 pub use self::udp::{Client, ClientConfig, Server, ServerConfig};
 

@@ -2,6 +2,7 @@
 
 use super::config::{QuicError, Security};
 use super::controller::Congestion;
+use super::identity::IdentityError;
 use super::plain::{Plain, PlainHmac, PlainTokenKey};
 use model::Seed;
 use noq_proto::{
@@ -58,7 +59,7 @@ pub(super) fn endpoint(seed: Seed, stream: &str, security: &Security) -> Endpoin
     let mut config = match security {
         // The default draws the key of stateless resets from the system: it changes their bytes,
         // never their length or time.
-        Security::Tls(_) => EndpointConfig::default(),
+        Security::Tls(_) | Security::Pinned(_) => EndpointConfig::default(),
         Security::None => EndpointConfig::new(Arc::new(PlainHmac)),
     };
     let mut rng = seed.stream(stream);
@@ -78,7 +79,8 @@ pub(super) fn client(
     seed: Seed,
 ) -> Result<ClientConfig, QuicError> {
     let mut config = match security {
-        Security::Tls(identity) => ClientConfig::new(Arc::new(identity.client()?)),
+        Security::Tls(identity) => ClientConfig::new(Arc::new(identity.pin().client()?)),
+        Security::Pinned(pin) => ClientConfig::new(Arc::new(pin.client()?)),
         Security::None => ClientConfig::new(Arc::new(Plain)),
     };
     config.transport_config(Arc::new(transport));
@@ -96,6 +98,7 @@ pub(super) fn server(
 ) -> Result<ServerConfig, QuicError> {
     let mut config = match security {
         Security::Tls(identity) => ServerConfig::with_crypto(Arc::new(identity.server()?)),
+        Security::Pinned(_) => return Err(IdentityError::NoKey.into()),
         Security::None => ServerConfig::new(Arc::new(Plain), Arc::new(PlainTokenKey)),
     };
     config

@@ -1,5 +1,6 @@
 //! How does one UDP socket send and receive datagrams with their ECN codepoint, never blocking?
 
+use crate::transport::bind_to_interface;
 use nix::cmsg_space;
 use nix::sys::socket::{
     ControlMessage, ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg, sendmsg, setsockopt,
@@ -29,8 +30,12 @@ pub(super) struct Arrival {
 }
 
 impl Socket {
-    pub(super) fn bind(address: SocketAddr) -> io::Result<Socket> {
+    /// Bound to `address`, and to the interface with this index where one is given.
+    pub(super) fn bind(address: SocketAddr, interface: Option<u32>) -> io::Result<Socket> {
         let socket = UdpSocket::bind(address)?;
+        if let Some(index) = interface {
+            bind_to_interface(socket.as_raw_fd(), index)?;
+        }
         socket.set_nonblocking(true)?;
         // Larger buffers are a wish, not a need.
         let _ = setsockopt(&socket.as_fd(), sockopt::RcvBuf, &BUFFER_BYTES);

@@ -7,10 +7,10 @@
 use super::config::{CoreConfig, PathAddress, QuicError, Security};
 use super::controller::{Congestion, UnknownCongestion};
 use super::core::Core;
-use super::identity::Identity;
+use super::identity::{Identity, Pin};
 use super::socket::{Arrival, Socket};
 use crate::Clock;
-use crate::transport::{Endpoint, LocalPath, SocketEndpoint};
+use crate::transport::{Binding, Endpoint, LocalPath, SocketEndpoint};
 use model::manifest::Stack;
 use model::record::{Event, Sample};
 use model::{PathIndex, Seed, Time};
@@ -42,8 +42,10 @@ pub struct ClientConfig {
     pub clock: Clock,
     /// The run's seed.
     pub seed: Seed,
-    /// The server's identity; the client accepts no other.
-    pub identity: Identity,
+    /// The server's certificate; the client accepts no other.
+    pub pin: Pin,
+    /// What keeps a path's packets on its interface.
+    pub binding: Binding,
 }
 
 /// What a server is made from.
@@ -81,6 +83,8 @@ pub type Server = Udp;
 
 struct PathSocket {
     address: SocketAddr,
+    /// The interface it is bound to, where it is.
+    interface: Option<u32>,
     socket: Option<Socket>,
     /// Datagrams the system refused.
     refused: u64,
@@ -102,7 +106,7 @@ impl Udp {
             congestion: congestion(config.congestion.as_deref())?,
             paths: paths.collect(),
             keep_alive: config.keep_alive,
-            security: Security::Tls(config.identity),
+            security: Security::Pinned(config.pin),
         };
         let used = if config.multipath {
             config.paths.len()
@@ -110,7 +114,10 @@ impl Udp {
             1
         };
         let paths = config.paths.iter().take(used);
-        let sockets = paths.map(|path| PathSocket::new(SocketAddr::new(path.address, 0)));
+        let sockets = paths.map(|path| {
+            let interface = config.binding.interface(path);
+            PathSocket::new(SocketAddr::new(path.address, 0), interface)
+        });
         let sockets = sockets.collect();
         let now = config.clock.now();
         let core = Core::client(core_config, config.server, config.channels, now)?;
@@ -130,9 +137,10 @@ impl Udp {
         };
         let address = config.address;
         let socket =
-            Socket::bind(address).map_err(|source| QuicError::Socket { address, source })?;
+            Socket::bind(address, None).map_err(|source| QuicError::Socket { address, source })?;
         let socket = PathSocket {
             address: socket.address(),
+            interface: None,
             socket: Some(socket),
             refused: 0,
             refusal_noted: false,
@@ -217,9 +225,10 @@ pub(super) fn congestion(name: Option<&str>) -> Result<Congestion, UnknownConges
 }
 
 impl PathSocket {
-    fn new(address: SocketAddr) -> PathSocket {
+    fn new(address: SocketAddr, interface: Option<u32>) -> PathSocket {
         let mut slot = PathSocket {
             address,
+            interface,
             socket: None,
             refused: 0,
             refusal_noted: false,
@@ -232,7 +241,7 @@ impl PathSocket {
     /// a path by address and port. Without the address, every datagram counts as refused.
     fn bind(&mut self) {
         self.socket = None;
-        if let Ok(socket) = Socket::bind(self.address) {
+        if let Ok(socket) = Socket::bind(self.address, self.interface) {
             self.address = socket.address();
             self.socket = Some(socket);
         }

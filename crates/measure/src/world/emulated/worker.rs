@@ -12,7 +12,8 @@ use crate::host::{Client, HostError, Live, Server};
 use crate::memory;
 use crate::recording::{Log, RecordError, Recorder};
 use crate::transport::list::{ClientSetup, ServerSetup};
-use crate::transport::{self, LocalPath, quic};
+use crate::transport::{self, Binding, LocalPath, quic};
+use crate::world::machine;
 use crate::world::plan::{RunSpec, SpecError};
 use model::manifest::{Stack, Status, Timing};
 use model::{Manifest, Name, Time, World};
@@ -306,7 +307,7 @@ impl Cast<'_> {
         Ok(self.live().server(Server::new(self.end), endpoint)?)
     }
 
-    fn live(&self) -> Live<'_> {
+    fn live(&self) -> Live<'_, Log> {
         Live {
             clock: self.clock,
             log: self.log.clone(),
@@ -335,7 +336,8 @@ impl Cast<'_> {
             congestion: scenario.congestion.as_deref(),
             scheduler: scenario.scheduler.as_deref(),
             policy: self.policy,
-            identity: &self.identity,
+            pin: self.identity.pin(),
+            binding: Binding::Address,
         })
         .map_err(WorkError::Setup)?;
         let stack = endpoint.stack();
@@ -376,21 +378,11 @@ fn device(spec: &RunSpec) -> Result<Option<DeviceKind>, WorkError> {
 fn manifest(spec: &RunSpec, ground: &Ground) -> Result<Manifest, WorkError> {
     Ok(Manifest {
         started_at: jiff::Timestamp::now().to_string(),
-        kernel: kernel(),
+        kernel: machine::kernel(),
         sysctls: sysctl::recorded(&ground.client)?,
         device: Some(ground.kind.name().to_owned()),
         ..spec.manifest()
     })
-}
-
-/// Kernel name, release and machine.
-fn kernel() -> String {
-    let Ok(name) = nix::sys::utsname::uname() else {
-        return "unknown".to_owned();
-    };
-    [name.sysname(), name.release(), name.machine()]
-        .map(|part| part.to_string_lossy())
-        .join(" ")
 }
 
 /// When the parent is killed, so is the worker, and with it its namespaces.

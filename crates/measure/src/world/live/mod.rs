@@ -3,21 +3,36 @@
 
 mod facts;
 mod interfaces;
+mod plan;
 mod reach;
+mod records;
+mod run;
+mod tee;
+mod traps;
+mod watch;
 
 pub use facts::LiveRecord;
-pub use interfaces::{Interface, InterfaceChange, InterfaceKind, Monitor, Wifi, interfaces};
+pub use interfaces::{
+    Interface, InterfaceChange, InterfaceKind, Monitor, PathError, Wifi, interfaces, local_path,
+};
 pub use reach::{ReachTarget, reach};
+pub use traps::{PathFamilies, traps};
+pub use watch::AFTER_WIFI;
 
+use crate::Clock;
 use crate::transport::LocalPath;
+use crate::transport::kernel::KeptSettings;
 use model::Name;
 use model::live::{Ended, LiveFacts};
 use model::scenario::Traffic;
+use run::Run;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
+use watch::Watcher;
 
 /// One run of a test.
 #[derive(Clone, Debug)]
@@ -61,7 +76,8 @@ pub enum Until {
     Time,
     /// Any change of the available interfaces: the runs are invalid then (stable mode).
     InterfacesChange,
-    /// This path's interface is lost, or its Wi-Fi's name changes (mobile mode).
+    /// This path's interface is lost, or its Wi-Fi's name changes (mobile mode): the runs end
+    /// [`AFTER_WIFI`] later.
     WifiLost(Name),
 }
 
@@ -98,7 +114,42 @@ impl Test {
         stop: &AtomicBool,
         watch: &Sender<LiveRecord>,
     ) -> Result<Vec<RunEnd>, LiveError> {
-        let _ = (stop, watch);
-        todo!()
+        let entries = plan::entries(self)?;
+        let (_monitor, changes, known) = Monitor::start_from().map_err(LiveError::Interfaces)?;
+        plan::check_paths(self, &known)?;
+        let _settings = KeptSettings::keep(plan::manages_endpoints(&entries));
+        let clock = Clock::start();
+        let verdict = OnceLock::new();
+        let opened = self.runs.iter().zip(entries);
+        let opened = opened.map(|(run, entries)| Run::open(self, run, entries, clock, watch));
+        let mut watched = Vec::new();
+        let opened: Vec<Result<Run<'_>, RunEnd>> = opened
+            .map(|opened| {
+                opened.map(|(run, of_run)| {
+                    watched.push(of_run);
+                    run
+                })
+            })
+            .collect();
+        let watcher = Watcher::new(self, clock, known, watched, &verdict, watch.clone());
+        Ok(std::thread::scope(|scope| {
+            let started = opened
+                .into_iter()
+                .map(|opened| opened.map(|run| scope.spawn(|| run.carry_out(&verdict))));
+            let started: Vec<_> = started.collect();
+            let is_over = |run: &Result<std::thread::ScopedJoinHandle<'_, _>, _>| {
+                run.as_ref().map_or(true, |thread| thread.is_finished())
+            };
+            watcher.run(&changes, stop, || started.iter().all(is_over));
+            let ended = started.into_iter().map(|run| match run {
+                Ok(thread) => match thread.join() {
+                    Ok(end) => end,
+                    // A panic is a bug and goes on as one.
+                    Err(panic) => std::panic::resume_unwind(panic),
+                },
+                Err(end) => end,
+            });
+            ended.collect()
+        }))
     }
 }

@@ -5,7 +5,7 @@ use crate::Clock;
 use crate::transport::quic::socket::Socket;
 use crate::transport::quic::udp::{Client, ClientConfig, Server, ServerConfig};
 use crate::transport::quic::{Identity, PathAddress, QuicError};
-use crate::transport::{Endpoint, LocalPath, SocketEndpoint};
+use crate::transport::{Binding, Endpoint, LocalPath, SocketEndpoint};
 use model::record::{Event, EventKind};
 use model::{Name, PathIndex, PathKind, Seed};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -61,7 +61,8 @@ fn config(addresses: &[&str]) -> (ClientConfig, ServerConfig) {
         congestion: None,
         clock,
         seed: Seed(1),
-        identity,
+        pin: identity.pin(),
+        binding: Binding::Address,
     };
     (client, server)
 }
