@@ -4,10 +4,12 @@ mod agree;
 mod compare;
 mod doctor;
 mod list;
+mod record;
 mod report;
 mod run;
 mod schema;
 mod study;
+mod test;
 mod worker;
 
 use crate::failure::Failure;
@@ -20,6 +22,10 @@ pub enum Command {
     Run(run::Run),
     /// Run a matrix of scenarios, transports, policies and seeds, and compare.
     Study(study::Study),
+    /// Measure on this machine's interfaces, against a test server; ends with a table and a report.
+    Test(Box<test::Test>),
+    /// Turn a run on real interfaces into a scenario for the other two worlds.
+    Record(record::RecordCommand),
     /// Draw the report of run folders again, without running anything.
     Report(report::Report),
     /// Compare two sets of runs: B against A, arm by arm.
@@ -43,6 +49,8 @@ impl Command {
         match self {
             Command::Run(c) => c.run(json),
             Command::Study(c) => c.run(json),
+            Command::Test(c) => c.run(json),
+            Command::Record(c) => c.run(json),
             Command::Report(c) => c.run(json),
             Command::Compare(c) => c.run(json),
             Command::Agree(c) => c.run(json),
