@@ -3,6 +3,7 @@
 mod command;
 mod failure;
 mod interrupt;
+mod logging;
 
 use clap::Parser;
 use failure::Failure;

@@ -181,7 +181,9 @@ pub struct SessionRecords {
     pub now_us: u64,
     /// The messages the server sent.
     pub messages: Columns<Message>,
-    /// The state of its connections and paths; empty where the stack tells nothing.
+    /// The state of its connections and paths; empty where the stack tells nothing. The server does
+    /// not know the client's names for its paths: they are `path-1`, `path-2` ... in the order in which
+    /// their (public) addresses were first seen.
     pub samples: Columns<Sample>,
     /// What happened.
     pub events: Vec<Event>,

@@ -8,6 +8,7 @@ mod record;
 mod report;
 mod run;
 mod schema;
+mod serve;
 mod study;
 mod test;
 mod worker;
@@ -38,6 +39,8 @@ pub enum Command {
     List(list::List),
     /// Print the JSON Schema of scenarios or studies, for editors.
     Schema(schema::Schema),
+    /// Serve live tests: the test server.
+    Serve(serve::Serve),
     /// Carry out one run (used by `run`).
     #[command(hide = true)]
     Worker(worker::Worker),
@@ -57,6 +60,7 @@ impl Command {
             Command::Doctor(c) => c.run(json),
             Command::List(c) => c.run(json),
             Command::Schema(c) => c.run(json),
+            Command::Serve(c) => c.run(json),
             Command::Worker(c) => c.run(),
         }
     }

@@ -20,11 +20,14 @@ mod server;
 mod socket;
 mod sysctl;
 mod ulp;
+mod watch;
 
 pub use client::Client;
 pub(crate) use kept::KeptSettings;
-pub use server::Server;
+pub use server::{Server, prepare_namespace};
+pub use socket::{IPPROTO_MPTCP, congestion, is_mptcp};
 pub(crate) use socket::{Local, start};
+pub use watch::{ClientPaths, Watch};
 
 use super::{Binding, LocalPath};
 use crate::Clock;
@@ -177,7 +180,7 @@ pub(crate) fn is_multipath(fd: RawFd) -> io::Result<bool> {
 }
 
 /// The kernel as a stack; TCP's path manager is `none`.
-fn stack(congestion: String, path_manager: &str) -> Stack {
+pub fn stack(congestion: String, path_manager: &str) -> Stack {
     let version = nix::sys::utsname::uname()
         .map(|u| u.release().to_string_lossy().into_owned())
         .unwrap_or_else(|_| "unknown".to_owned());

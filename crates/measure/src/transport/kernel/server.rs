@@ -105,7 +105,7 @@ impl Server {
 
 /// MPTCP on, the kernel's own path manager, its highest limits. Where that is refused and the
 /// namespace allows joins already, as on a server that someone else set up, it is left as it is.
-fn prepare_namespace() -> Result<(), SetupError> {
+pub fn prepare_namespace() -> Result<(), SetupError> {
     sysctl::set("net.mptcp.enabled", "1")?;
     sysctl::set_path_manager(false)?;
     let refused = |source| SetupError::PathManager {

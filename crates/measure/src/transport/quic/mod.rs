@@ -31,6 +31,7 @@ pub use self::controller::Congestion;
 pub use self::core::{Core, Transmit};
 pub use self::identity::{Identity, Pin};
 pub use self::packets::Packets;
+pub use self::settings::transport as transport_parameters;
 pub use self::udp::{Client, ClientConfig, Server, ServerConfig};
 
 /// The version of noq-proto that Cargo.lock pins; a test compares the two.

@@ -33,7 +33,7 @@ const CONNECTION_ID_BYTES: usize = 8;
 
 /// The transport's parameters. Paths have no idle timeout and no keep-alive: a dead path stays
 /// open until the path manager closes it, and a backup needs no pings to stay open.
-pub(super) fn transport(multipath_paths: Option<usize>, congestion: Congestion) -> TransportConfig {
+pub fn transport(multipath_paths: Option<usize>, congestion: Congestion) -> TransportConfig {
     let mut config = TransportConfig::default();
     config
         .max_idle_timeout(Some(VarInt::from_u32(IDLE_TIMEOUT_MS).into()))

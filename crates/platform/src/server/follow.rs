@@ -1,0 +1,197 @@
+//! What becomes of a QUIC connection's paths? The client opens, closes and ranks them; the server follows
+//! its ranks, so that they hold in both directions, and remembers what happened for the records.
+
+use futures_core::Stream;
+use measure::transport::kernel::ClientPaths;
+use measure::transport::quic::NOQ_VERSION;
+use model::manifest::Stack;
+use model::record::{EventKind, Sample};
+use model::{Name, Side, Time};
+use noq::{Connection, PathEvent, PathId, PathStatus};
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// News that nobody took yet, at most.
+const MAX_NEWS: usize = 1_000;
+
+/// A connection and its paths.
+pub(super) struct Followed {
+    connection: Connection,
+    paths: Mutex<Paths>,
+}
+
+#[derive(Default)]
+struct Paths {
+    /// The ids in use, and whether the client made each a backup.
+    open: Vec<(PathId, bool)>,
+    news: Vec<News>,
+}
+
+/// Something happened to a path.
+pub(super) struct News {
+    pub kind: EventKind,
+    pub detail: String,
+}
+
+impl Followed {
+    pub(super) fn new(connection: Connection) -> Followed {
+        let open = vec![(PathId::ZERO, false)];
+        let news = Vec::new();
+        Followed {
+            connection,
+            paths: Mutex::new(Paths { open, news }),
+        }
+    }
+
+    pub(super) fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
+    pub(super) fn is_multipath(&self) -> bool {
+        self.connection.is_multipath_enabled()
+    }
+
+    /// Follows until the connection is dropped.
+    pub(super) async fn follow(&self) {
+        let mut events = self.connection.path_events();
+        while let Some(event) = poll_fn(|cx| Pin::new(&mut events).poll_next(cx)).await {
+            // What was missed, should this lag behind, shows in the next samples.
+            if let Ok(event) = event {
+                self.take(&event);
+            }
+        }
+    }
+
+    fn take(&self, event: &PathEvent) {
+        let (kind, detail) = match event {
+            PathEvent::Established { id, .. } => {
+                let mut paths = self.paths();
+                if !paths.open.iter().any(|(open, _)| open == id) {
+                    paths.open.push((*id, false));
+                }
+                (EventKind::PathOpened, format!("path id {id}"))
+            }
+            PathEvent::Abandoned { id, .. } => {
+                self.paths().open.retain(|(open, _)| open != id);
+                (EventKind::PathClosed, format!("path id {id}"))
+            }
+            PathEvent::RemoteStatus { id, status, .. } => {
+                let backup = *status == PathStatus::Backup;
+                for path in self.paths().open.iter_mut().filter(|path| path.0 == *id) {
+                    path.1 = backup;
+                }
+                if let Some(path) = self.connection.path(*id) {
+                    // The path may have closed since; then there is nothing to follow.
+                    let _ = path.set_status(*status);
+                }
+                let rank = if backup { "backup" } else { "regular" };
+                let detail = format!("path id {id}: {rank}, by the peer");
+                (EventKind::PriorityChanged, detail)
+            }
+            _ => return,
+        };
+        let mut paths = self.paths();
+        if paths.news.len() < MAX_NEWS {
+            paths.news.push(News { kind, detail });
+        }
+    }
+
+    /// What happened since the last call.
+    pub(super) fn take_news(&self) -> Vec<News> {
+        std::mem::take(&mut self.paths().news)
+    }
+
+    /// Adds the rows of this moment; `queued` bytes wait in user space.
+    pub(super) fn look(
+        &self,
+        now: Time,
+        queued: usize,
+        names: &mut ClientPaths,
+        samples: &mut Vec<Sample>,
+    ) {
+        let open = self.paths().open.clone();
+        let mut rows: Vec<Sample> = Vec::new();
+        for (id, backup) in open {
+            let Some(path) = self.connection.path(id) else {
+                continue;
+            };
+            let Ok(remote) = path.remote_address() else {
+                continue;
+            };
+            let name = ClientPaths::name(names.index(remote.ip()));
+            // Behind one address translation two paths have one name: the first stands for both.
+            if rows.iter().any(|row| row.path.as_ref() == Some(&name)) {
+                continue;
+            }
+            let stats = path.stats();
+            rows.push(Sample {
+                srtt_us: Some(u64::try_from(stats.rtt.as_micros()).unwrap_or(u64::MAX)),
+                cwnd_bytes: Some(stats.cwnd),
+                sent_packets: Some(stats.sent_packets),
+                sent_bytes: Some(stats.udp_tx.bytes),
+                received_bytes: Some(stats.udp_rx.bytes),
+                // A lost probe for a larger MTU is no loss of the path.
+                lost_packets: Some(stats.lost_packets.saturating_sub(stats.lost_plpmtud_probes)),
+                backup: Some(path.status() == Ok(PathStatus::Backup)),
+                peer_backup: Some(backup),
+                ..row(now, Some(name))
+            });
+        }
+        let stats = self.connection.stats();
+        samples.push(Sample {
+            unsent_bytes: Some(queued as u64),
+            sent_packets: Some(stats.sent_packets),
+            sent_bytes: Some(stats.udp_tx.bytes),
+            received_bytes: Some(stats.udp_rx.bytes),
+            lost_packets: Some(stats.lost_packets),
+            ..row(now, None)
+        });
+        samples.append(&mut rows);
+    }
+
+    /// What carries the session.
+    pub(super) fn stack(&self) -> Stack {
+        let (path_manager, scheduler) = match self.is_multipath() {
+            true => ("userspace", "noq: lowest available path id"),
+            false => ("none", "none: one path"),
+        };
+        Stack {
+            name: "noq".to_owned(),
+            version: NOQ_VERSION.to_owned(),
+            congestion: "cubic".to_owned(),
+            path_manager: path_manager.to_owned(),
+            scheduler: scheduler.to_owned(),
+            security: Some("TLS 1.3".to_owned()),
+        }
+    }
+
+    fn paths(&self) -> MutexGuard<'_, Paths> {
+        self.paths.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn row(now: Time, path: Option<Name>) -> Sample {
+    Sample {
+        time_us: now.as_micros(),
+        side: Side::Server,
+        connection: 0,
+        path,
+        state: "established".to_owned(),
+        srtt_us: None,
+        rttvar_us: None,
+        rto_us: None,
+        timeouts: None,
+        cwnd_bytes: None,
+        in_flight_bytes: None,
+        oldest_unacked_us: None,
+        unsent_bytes: None,
+        sent_packets: None,
+        sent_bytes: None,
+        received_bytes: None,
+        lost_packets: None,
+        retransmitted_packets: None,
+        backup: None,
+        peer_backup: None,
+    }
+}

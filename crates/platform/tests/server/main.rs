@@ -1,0 +1,9 @@
+//! The test server over real sockets on loopback.
+
+mod amplification;
+mod client;
+mod drain;
+mod limits;
+mod rig;
+mod sessions;
+mod strangers;
