@@ -49,7 +49,9 @@ pub fn median(values: &[Observed], level: f64) -> Option<Median> {
 
 /// Which value, from 1 and from either end, is the end of the interval: the innermost with at most
 /// half of `1 - level` outside of it.
-fn rank(n: usize, level: f64) -> Option<usize> {
+///
+/// `None` when `n` are too few (fewer than 6 at 95 %).
+pub fn rank(n: usize, level: f64) -> Option<usize> {
     let tail = (1.0 - level) / 2.0;
     // P(fewer than r of n lie below the median), for r of 1 ..= n / 2.
     let outside = |r: usize| beta_reg((n - r + 1) as f64, r as f64, 0.5);

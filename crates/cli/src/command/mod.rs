@@ -1,6 +1,7 @@
 //! The subcommands, one file each.
 
 mod agree;
+mod collect;
 mod compare;
 mod doctor;
 mod list;
@@ -33,6 +34,8 @@ pub enum Command {
     Compare(compare::Compare),
     /// Run scenarios in the virtual and the emulated world, and hold one against the other.
     Agree(agree::Agree),
+    /// Run a collector: metadata and tokens for clients, results in, a dashboard for people.
+    Collect(collect::Collect),
     /// Say what this machine can do, and what to do about what is missing.
     Doctor(doctor::Doctor),
     /// List what can be named in a scenario or on the command line.
@@ -57,6 +60,7 @@ impl Command {
             Command::Report(c) => c.run(json),
             Command::Compare(c) => c.run(json),
             Command::Agree(c) => c.run(json),
+            Command::Collect(c) => c.run(json),
             Command::Doctor(c) => c.run(json),
             Command::List(c) => c.run(json),
             Command::Schema(c) => c.run(json),

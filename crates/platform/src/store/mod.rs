@@ -1,33 +1,33 @@
 //! Where are results kept? In SQLite, or in PostgreSQL by URL: the same migrations, the same queries,
 //! the same tests. Several collectors may share one PostgreSQL database.
 
+mod database;
+mod error;
+mod index;
+mod live;
+mod open;
+mod quota;
+mod removal;
+mod run;
+mod writer;
+
+pub use error::StoreError;
+
 use crate::api::{
     Comparison, Filter, LiveBatch, LiveItem, RunPage, RunSummary, RunningTest, Usage,
 };
+use database::{Database, values};
+use index::{Follower, Selection};
+use quota::Spending;
 use std::time::Duration;
+use writer::Writer;
 
 /// The store. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct Store {}
-
-/// Why the store could not do it. Nothing was changed.
-#[derive(Debug, thiserror::Error)]
-pub enum StoreError {
-    /// Not a database URL.
-    #[error("`{0}` is no database: write sqlite:FILE or postgres://USER@HOST/DATABASE")]
-    Url(String),
-    /// It does not answer, or closed the connection; later it may.
-    #[error("the database does not answer: {0}")]
-    Unavailable(String),
-    /// There is no space left.
-    #[error("the database is full: {0}")]
-    Full(String),
-    /// Its schema is of a newer version, or a migration stopped half way.
-    #[error("the database's schema does not fit: {0}")]
-    Schema(String),
-    /// What is stored can't be read, or a bug.
-    #[error("the database holds what it should not: {0}")]
-    Damaged(String),
+pub struct Store {
+    database: Database,
+    writer: Writer,
+    index: Follower,
 }
 
 /// A run to be stored.
@@ -82,48 +82,70 @@ pub struct Numbered {
     pub item: LiveItem,
 }
 
-#[expect(unused_variables, clippy::unused_async, reason = "skeleton")]
 impl Store {
     /// Opens the database at `url` (`sqlite:FILE`, `sqlite::memory:`, `postgres://...`), creates a
     /// SQLite file if there is none, and brings its schema up to date. Two collectors that start at
     /// once do not trip over each other.
+    ///
+    /// The index that filters need is read in the background: 1,000,000 runs take some seconds, in
+    /// which uploads are taken and queries wait.
     pub async fn open(url: &str) -> Result<Store, StoreError> {
-        todo!()
+        let database = open::open(url).await?;
+        let store = Store {
+            writer: Writer::start(database.clone()),
+            index: Follower::new(database.clone()),
+            database,
+        };
+        let index = store.index.clone();
+        tokio::spawn(async move {
+            // Whoever asks first would meet the error again.
+            if let Err(error) = index.catch_up().await {
+                tracing::warn!(%error, "the index was not read ahead");
+            }
+        });
+        Ok(store)
     }
 
     /// Whether the database answers.
     pub async fn ping(&self) -> Result<(), StoreError> {
-        todo!()
+        self.database.rows("SELECT 1", values![]).await?;
+        Ok(())
+    }
+
+    /// Closes the connections when what is under way is done; whatever is asked later is
+    /// [`StoreError::Unavailable`].
+    pub async fn close(&self) {
+        self.database.close().await;
     }
 
     /// Stores `run` in one transaction; when this returns it is durable.
     pub async fn put(&self, run: &NewRun) -> Result<Put, StoreError> {
-        todo!()
+        self.writer.put(run.clone()).await
     }
 
     /// A run's summary and document (zstd).
     pub async fn get(&self, id: &str) -> Result<Option<(RunSummary, Vec<u8>)>, StoreError> {
-        todo!()
+        run::get(&self.database, id).await
     }
 
     /// Deletes a run, for who knows its secret.
     pub async fn delete(&self, id: &str, secret_sha256: [u8; 32]) -> Result<Deletion, StoreError> {
-        todo!()
+        removal::delete(&self.database, id, secret_sha256).await
     }
 
     /// The explorer's page, newest first.
     pub async fn list(&self, filter: &Filter) -> Result<RunPage, StoreError> {
-        todo!()
+        self.index.list(Selection::new(filter)?).await
     }
 
-    /// The arms' distributions and ratios.
+    /// The arms' distributions and ratios, exactly. `limit` and `after` are nothing to it.
     pub async fn compare(&self, filter: &Filter) -> Result<Comparison, StoreError> {
-        todo!()
+        self.index.compare(Selection::new(filter)?).await
     }
 
     /// Counts.
     pub async fn usage(&self) -> Result<Usage, StoreError> {
-        todo!()
+        self.index.usage().await
     }
 
     /// Takes `amount` from what `key` may spend per `window` (aligned to multiples of it since 1970);
@@ -136,17 +158,25 @@ impl Store {
         window: Duration,
         now_s: u64,
     ) -> Result<bool, StoreError> {
-        todo!()
+        let key = key.to_owned();
+        let spending = Spending {
+            key,
+            amount,
+            limit,
+            window,
+            now_s,
+        };
+        self.writer.spend(spending).await
     }
 
     /// Takes in what is seen of a running test.
     pub async fn push_live(&self, batch: &LiveBatch, now_s: u64) -> Result<(), StoreError> {
-        todo!()
+        self.writer.push_live(batch.clone(), now_s).await
     }
 
-    /// The tests heard of within the last 30 s, the newest first.
+    /// The tests heard of within the last 30 s that are not over, the newest first.
     pub async fn running(&self, now_s: u64) -> Result<Vec<RunningTest>, StoreError> {
-        todo!()
+        live::running(&self.database, now_s).await
     }
 
     /// The items of `test` after `sequence` (0: all that are kept), at most `limit`.
@@ -156,12 +186,12 @@ impl Store {
         sequence: i64,
         limit: u32,
     ) -> Result<Vec<Numbered>, StoreError> {
-        todo!()
+        live::after(&self.database, test, sequence, limit).await
     }
 
     /// Deletes the runs whose time is over, live items older than an hour, and spent quotas; returns how
     /// many runs.
     pub async fn expire(&self, now_s: u64) -> Result<u64, StoreError> {
-        todo!()
+        removal::expire(&self.database, now_s).await
     }
 }

@@ -1,0 +1,123 @@
+//! How much has a network prefix had in this hour? Counted in the store, so that it holds across
+//! collectors; taken from there in portions, so that an upload costs no second transaction.
+
+use super::gate::lock;
+use super::refusal::Refusal;
+use crate::store::Store;
+use std::collections::HashMap;
+use std::sync::Mutex;
+use std::time::Duration;
+
+/// The window of every quota.
+const HOUR: Duration = Duration::from_secs(3_600);
+/// A portion is this part of the limit: what several collectors leave unused of theirs is lost, and
+/// should not matter.
+const PORTIONS: u64 = 64;
+/// Portions remembered at most.
+const MOST_PORTIONS: usize = 100_000;
+
+/// What is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Of {
+    Uploads,
+    Tokens,
+    TrafficBytes,
+    LiveItems,
+}
+
+impl Of {
+    fn word(self) -> &'static str {
+        match self {
+            Of::Uploads => "uploads",
+            Of::Tokens => "tokens",
+            Of::TrafficBytes => "bytes of test traffic",
+            Of::LiveItems => "live items",
+        }
+    }
+}
+
+/// The quotas.
+pub struct Quota {
+    store: Store,
+    portions: Mutex<HashMap<(Of, String), Portion>>,
+}
+
+#[derive(Clone, Copy)]
+struct Portion {
+    window: u64,
+    left: u64,
+}
+
+impl Quota {
+    pub fn new(store: Store) -> Quota {
+        Quota {
+            store,
+            portions: Mutex::default(),
+        }
+    }
+
+    /// Takes `amount` of `prefix`'s `limit` in the hour of `now_s`.
+    pub async fn take(
+        &self,
+        of: Of,
+        prefix: &str,
+        amount: u64,
+        limit: u64,
+        now_s: u64,
+    ) -> Result<(), Refusal> {
+        let window = now_s / HOUR.as_secs();
+        if self.take_from_portion(of, prefix, amount, window) {
+            return Ok(());
+        }
+        let key = format!("{}:{prefix}", of.word());
+        let portion = amount.max(limit / PORTIONS);
+        let spend = |amount| self.store.spend(&key, amount, limit, HOUR, now_s);
+        let granted = match spend(portion).await? {
+            true => portion,
+            // Near the limit the rest is taken piece by piece.
+            false if portion > amount && spend(amount).await? => amount,
+            false => {
+                let retry = HOUR.as_secs() - now_s % HOUR.as_secs();
+                let what = of.word();
+                let title = format!(
+                    "your network prefix has had its {limit} {what} of this hour: try again then"
+                );
+                return Err(Refusal::too_many(
+                    title,
+                    u32::try_from(retry).unwrap_or(3_600),
+                ));
+            }
+        };
+        self.keep(of, prefix, window, granted - amount);
+        Ok(())
+    }
+
+    fn take_from_portion(&self, of: Of, prefix: &str, amount: u64, window: u64) -> bool {
+        let mut portions = lock(&self.portions);
+        match portions.get_mut(&(of, prefix.to_owned())) {
+            Some(portion) if portion.window == window && portion.left >= amount => {
+                portion.left -= amount;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn keep(&self, of: Of, prefix: &str, window: u64, left: u64) {
+        let mut portions = lock(&self.portions);
+        if portions.len() >= MOST_PORTIONS {
+            portions.retain(|_, portion| portion.window == window && portion.left > 0);
+            if portions.len() >= MOST_PORTIONS {
+                // Forgetting them loses quota of their prefixes, and bounds memory.
+                portions.clear();
+            }
+        }
+        let portion = portions
+            .entry((of, prefix.to_owned()))
+            .or_insert(Portion { window, left: 0 });
+        if portion.window != window {
+            *portion = Portion { window, left: 0 };
+        }
+        portion.left += left;
+    }
+}
