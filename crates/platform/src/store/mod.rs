@@ -23,11 +23,22 @@ use std::time::Duration;
 use writer::Writer;
 
 /// The store. Cheap to clone.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Store {
     database: Database,
     writer: Writer,
     index: Follower,
+}
+
+impl std::fmt::Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // Not what it holds, nor where: that may name a password.
+        let kind = match self.database {
+            Database::Sqlite { .. } => "SQLite",
+            Database::Postgres(_) => "PostgreSQL",
+        };
+        write!(f, "Store({kind})")
+    }
 }
 
 /// A run to be stored.

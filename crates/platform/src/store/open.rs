@@ -83,7 +83,14 @@ async fn sqlite(options: SqliteConnectOptions, in_memory: bool) -> Result<Databa
     }
     // SQLite's migrations have no lock of their own: they are one transaction.
     let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
-    MIGRATIONS.run(&mut *transaction).await?;
+    // Not by `run`: its future is not known to be `Send` (rust-lang/rust#100013).
+    MIGRATIONS
+        .run_direct(None, &mut *transaction, false)
+        .await?;
+    // Nothing so far fails where the file is read-only.
+    sqlx::query("UPDATE counters SET value = value")
+        .execute(&mut *transaction)
+        .await?;
     transaction.commit().await?;
     drop(connection);
     let read = match in_memory {
@@ -127,7 +134,11 @@ async fn postgres(options: PgConnectOptions) -> Result<Database, StoreError> {
     };
     let mut connection = connection?;
     // Under an advisory lock; should it fail, the lock goes with the connection.
-    let Ok(migrated) = tokio::time::timeout(MIGRATION, MIGRATIONS.run(&mut connection)).await
+    let Ok(migrated) = tokio::time::timeout(
+        MIGRATION,
+        MIGRATIONS.run_direct(None, &mut connection, false),
+    )
+    .await
     else {
         let what = "another process has been upgrading it for minutes".into();
         return Err(StoreError::Unavailable(what));

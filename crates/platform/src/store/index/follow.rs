@@ -12,7 +12,7 @@ use tokio::sync::{Mutex, RwLock};
 const CHUNK: i64 = 5_000;
 
 /// An index that follows its database.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(in crate::store) struct Follower {
     pub(super) database: Database,
     index: Arc<RwLock<Index>>,
