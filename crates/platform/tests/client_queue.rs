@@ -88,10 +88,10 @@ fn temporary_errors_leave_a_run_waiting_and_permanent_ones_put_it_aside() {
     let temporary = [
         Answer::Problem(429, "too-many"),
         Answer::Problem(503, "unavailable"),
-        Answer::Plain(502, "<html>a proxy</html>"),
+        Answer::Plain(502, "<html>a proxy</html>".to_owned()),
         // The login page of a Wi-Fi.
-        Answer::Plain(200, "<html>welcome to the hotel</html>"),
-        Answer::Plain(302, ""),
+        Answer::Plain(200, "<html>welcome to the hotel</html>".to_owned()),
+        Answer::Plain(302, "".to_owned()),
         Answer::Close,
         Answer::Silence,
         Answer::HalfAnAnswer,
@@ -223,7 +223,7 @@ fn what_is_withdrawn_is_sent_no_more_and_can_still_be_deleted() {
 fn what_is_no_collector_is_said_so() {
     let fake = Fake::start();
     let collector = collector(&fake);
-    fake.answer_next(Answer::Plain(200, "<html>hello</html>"));
+    fake.answer_next(Answer::Plain(200, "<html>hello</html>".to_owned()));
     let error = collector.metadata().expect_err("a page");
     assert!(
         matches!(error, CollectorError::NotACollector { .. }),
@@ -231,7 +231,7 @@ fn what_is_no_collector_is_said_so() {
     );
     fake.answer_next(Answer::Plain(
         200,
-        r#"{"tokens":["a"],"expires_at":"2030-01-01T00:00:00Z"}"#,
+        r#"{"tokens":["a"],"expires_at":"2030-01-01T00:00:00Z"}"#.to_owned(),
     ));
     let request = TokenRequest {
         server: "near".into(),

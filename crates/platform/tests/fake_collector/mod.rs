@@ -1,5 +1,7 @@
 //! A collector that stores runs in memory, and answers as a test tells it.
 
+#![allow(dead_code, reason = "each test uses its own part")]
+
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -12,7 +14,7 @@ pub enum Answer {
     /// A problem of this status and kind.
     Problem(u16, &'static str),
     /// This status and body, whatever it is.
-    Plain(u16, &'static str),
+    Plain(u16, String),
     /// Nothing: the connection closes.
     Close,
     /// Nothing, for longer than any client waits.
@@ -110,7 +112,7 @@ fn serve(stream: TcpStream, state: &Mutex<State>) -> Option<()> {
                 });
                 (status, problem.to_string())
             }
-            Some(Answer::Plain(status, body)) => (status, body.to_owned()),
+            Some(Answer::Plain(status, body)) => (status, body),
             None => usual(&request, &mut state),
         };
         drop(state);

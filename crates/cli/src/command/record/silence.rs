@@ -11,6 +11,8 @@ const SHORTEST_US: u64 = 600_000;
 const STUCK_US: u64 = 400_000;
 /// Samples come every 100 ms; how far before a first timeout the loss began, at most.
 const LONGEST_LEAD_US: u64 = 2_000_000;
+/// What was on its way when the silence began has arrived by then, and was counted.
+const SETTLED_US: u64 = 200_000;
 
 /// A path was silent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,37 +27,48 @@ pub struct Silence {
 
 /// The silences of one path, of which these are the samples in order of time.
 pub fn of(samples: &[&Sample], end_us: u64) -> Vec<Silence> {
-    let up = stuck(samples, Side::Client);
-    let down = stuck(samples, Side::Server);
-    let hears_server = samples.iter().any(|s| s.side == Side::Server);
-    let mut all: Vec<Silence> = Vec::new();
-    for (direction, intervals) in [(Direction::Up, up), (Direction::Down, down)] {
-        for (from_us, to_us) in intervals {
-            // Without the server's view nobody knows of the other direction.
-            let direction = hears_server.then_some(direction);
-            all.push(Silence {
+    let mut all = stuck(samples, Side::Client);
+    all.extend(stuck(samples, Side::Server));
+    all.sort();
+    let mut merged: Vec<Silence> = Vec::new();
+    for (from_us, to_us) in all {
+        match merged.last_mut() {
+            Some(last) if last.to_us.is_none_or(|to| to >= from_us) => {
+                last.to_us = last.to_us.zip(to_us).map(|(a, b)| a.max(b));
+            }
+            _ => merged.push(Silence {
                 from_us,
                 to_us,
-                direction,
-            });
-        }
-    }
-    all.sort_by_key(|silence| silence.from_us);
-    let mut merged: Vec<Silence> = Vec::new();
-    for silence in all {
-        match merged.last_mut() {
-            Some(last) if last.to_us.is_none_or(|to| to >= silence.from_us) => {
-                if last.direction != silence.direction {
-                    last.direction = None;
-                }
-                let both = last.to_us.zip(silence.to_us);
-                last.to_us = both.map(|(a, b)| a.max(b));
-            }
-            _ => merged.push(silence),
+                direction: None,
+            }),
         }
     }
     merged.retain(|s| s.to_us.unwrap_or(end_us).saturating_sub(s.from_us) >= SHORTEST_US);
+    for silence in &mut merged {
+        silence.direction = direction(samples, silence);
+    }
     merged
+}
+
+/// In which direction nothing came through, if only in one. When acknowledgements are lost both ends
+/// wait; but an end that is sent to still receives what is new.
+fn direction(samples: &[&Sample], silence: &Silence) -> Option<Direction> {
+    let receives = |side| {
+        let of_side = samples.iter().filter(|s| s.side == side);
+        let within = of_side.filter(|s| {
+            s.time_us >= silence.from_us + SETTLED_US
+                && silence.to_us.is_none_or(|to| s.time_us + SETTLED_US <= to)
+        });
+        let mut first: BTreeMap<u64, u64> = BTreeMap::new();
+        within
+            .filter_map(|s| Some((s.connection, s.received_bytes?)))
+            .any(|(connection, bytes)| bytes > *first.entry(connection).or_insert(bytes))
+    };
+    match (receives(Side::Client), receives(Side::Server)) {
+        (true, false) => Some(Direction::Up),
+        (false, true) => Some(Direction::Down),
+        _ => None,
+    }
 }
 
 /// What is known of one connection's half of a path.
@@ -127,7 +140,7 @@ mod tests {
             unsent_bytes: None,
             sent_packets: None,
             sent_bytes: None,
-            received_bytes: None,
+            received_bytes: Some(0),
             lost_packets: None,
             retransmitted_packets: None,
             backup: None,
@@ -157,20 +170,25 @@ mod tests {
             direction,
         };
         let (client, server) = (Side::Client, Side::Server);
-        let fine = |side| stalls(side, 0);
         let both = |a: Vec<Sample>, b: Vec<Sample>| [a, b].concat();
-        assert_eq!(found(both(fine(client), fine(server))), []);
-        assert_eq!(
-            found(stalls(client, 3_500)),
-            [silence(Some(3_500_000), None)]
-        );
+        assert_eq!(found(both(stalls(client, 0), stalls(server, 0))), []);
+        let to = Some(3_500_000);
+        assert_eq!(found(stalls(client, 3_500)), [silence(to, None)]);
         assert_eq!(found(stalls(client, 9_000)), [silence(None, None)]);
-        let up = found(both(stalls(client, 3_500), fine(server)));
-        assert_eq!(up, [silence(Some(3_500_000), Some(Direction::Up))]);
-        let down = found(both(fine(client), stalls(server, 3_500)));
-        assert_eq!(down, [silence(Some(3_500_000), Some(Direction::Down))]);
-        let all = found(both(stalls(client, 3_500), stalls(server, 3_800)));
-        assert_eq!(all, [silence(Some(3_800_000), None)]);
+        let all = found(both(stalls(client, 3_400), stalls(server, 3_500)));
+        assert_eq!(all, [silence(to, None)]);
+        // An end that is sent to still receives, although both wait for acknowledgements.
+        let receiving = |side| {
+            let mut samples = stalls(side, 3_500);
+            for sample in &mut samples {
+                sample.received_bytes = Some(sample.time_us);
+            }
+            samples
+        };
+        let up = found(both(receiving(client), stalls(server, 3_500)));
+        assert_eq!(up, [silence(to, Some(Direction::Up))]);
+        let down = found(both(stalls(client, 3_500), receiving(server)));
+        assert_eq!(down, [silence(to, Some(Direction::Down))]);
         // A retransmission or two is no silence.
         assert_eq!(found(stalls(client, 2_500)), []);
     }

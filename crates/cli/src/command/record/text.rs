@@ -221,8 +221,10 @@ fn of_failure(path: &PathEstimate, failure: &FailureEstimate) -> String {
     text
 }
 
+/// To a tenth of a millisecond below ten, and to a millisecond above: more was not seen.
 fn span(us: u64) -> Span {
-    Span::from(Duration::from_micros(us))
+    let step = if us < 10_000 { 100 } else { 1_000 };
+    Span::from(Duration::from_micros(us / step * step))
 }
 
 /// A basic string of TOML, which escapes as JSON does.

@@ -12,7 +12,7 @@ use measure::world::live::RunEnd;
 use model::Seed;
 use model::live::{Ended, Mode};
 use platform::api::Experiment;
-use platform::client::Collector;
+use platform::client::{Collector, Queue};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -102,30 +102,39 @@ impl Outcome<'_> {
                 .failed()
                 .unwrap_or_else(|| Failure::failed("nothing was measured")));
         }
-        let written = report::write(&[self.out.to_owned()], None, quiet)?;
+        // First of all what was measured is safe.
+        let queued = match upload {
+            true => Some(self.queue(places, collector, quiet)?),
+            false => None,
+        };
+        let written = report::write(&[self.out.to_owned()], None, quiet);
         if !quiet {
-            written.print(self.out);
+            match &written {
+                Ok(written) => written.print(self.out),
+                Err(failure) => eprintln!("no report: {}", failure.message),
+            }
             let lines = self.reach.as_ref().map(Reach::lines).unwrap_or_default();
             lines.iter().for_each(|line| println!("{line}"));
             if let Some(why) = explained(&self.done, self.planned) {
                 println!("{why}");
             }
         }
-        let uploaded = match upload {
-            true => Some(self.upload(places, collector, quiet)?),
-            false => None,
+        let mut result = self.to_json();
+        if let (Value::Object(result), Ok(written)) = (&mut result, &written)
+            && let Value::Object(written) = written.to_json(self.out)
+        {
+            result.extend(written);
+        }
+        self.keep(&result)?;
+        let uploaded = match &queued {
+            Some(queue) => Some(upload::send(queue, collector)?),
+            None => None,
         };
         if let Some(uploaded) = uploaded.as_ref().filter(|_| !quiet) {
             uploaded.print(collector.url());
         }
-        let mut result = self.to_json();
-        let written = written.to_json(self.out);
-        if let (Value::Object(result), Value::Object(written)) = (&mut result, written) {
-            result.extend(written);
-        }
-        self.keep(&result)?;
         result["uploads"] = json!(uploaded.as_ref().map(upload::Uploaded::to_json));
-        let failure = self.failed();
+        let failure = self.failed().or(written.err());
         let failure = failure.or(uploaded.and_then(|uploaded| uploaded.failure()));
         match style {
             Style::People => conclude(None, failure),
@@ -137,13 +146,13 @@ impl Outcome<'_> {
         }
     }
 
-    /// Queues what was recorded, then sends what waits.
-    fn upload(
+    /// Queues what was recorded.
+    fn queue(
         &mut self,
         places: &Places,
         collector: &Collector,
         quiet: bool,
-    ) -> Result<upload::Uploaded, Failure> {
+    ) -> Result<Queue, Failure> {
         let queue = places.queue()?;
         for done in &mut self.done {
             let document = match upload::document(&done.end.folder) {
@@ -156,12 +165,10 @@ impl Outcome<'_> {
                     continue;
                 }
             };
-            let queued = queue
-                .add(collector.url(), &document)
-                .map_err(Failure::failed)?;
-            done.upload = Some(queued.id);
+            let queued = queue.add(collector.url(), &document);
+            done.upload = Some(queued.map_err(Failure::failed)?.id);
         }
-        upload::send(&queue, collector)
+        Ok(queue)
     }
 
     /// The facts of the test beside its runs, for whoever opens the folder later.

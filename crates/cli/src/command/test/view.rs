@@ -10,6 +10,8 @@ use ratatui::widgets::Paragraph;
 
 /// A wait that is shown as a stall.
 const STALL_US: u64 = 500_000;
+/// Lines that the bars of the delays take at most.
+const TALLEST: usize = 4;
 
 /// How it is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,14 +72,13 @@ fn draw_runs(frame: &mut Frame<'_>, board: &Board, area: Rect, look: Look) {
     if shown.is_empty() {
         shown.extend(board.runs.last());
     }
-    // The three lines of a run, and a blank one where there is room.
     let rows = area.height as usize;
     let fit = (rows / 3).max(1);
     let hidden = shown.len().saturating_sub(fit);
     if hidden > 0 {
         shown.truncate(((rows.saturating_sub(1)) / 3).max(1));
     }
-    let share = (rows.saturating_sub(usize::from(hidden > 0)) / shown.len().max(1)).clamp(1, 8);
+    let share = (rows.saturating_sub(usize::from(hidden > 0)) / shown.len().max(1)).clamp(1, 12);
     let mut y = area.y;
     let count = shown.len();
     for run in shown {
@@ -102,21 +103,24 @@ fn draw_runs(frame: &mut Frame<'_>, board: &Board, area: Rect, look: Look) {
     }
 }
 
-/// A run in at most `rows` lines.
+/// A run in at most `rows` lines: three say the most; more room is for taller bars, the whole cause, and
+/// the totals.
 fn run_lines(run: &RunState, width: usize, rows: usize, look: Look) -> Vec<Line<'static>> {
-    let mut lines = vec![state_line(run, width, look), delay_line(run, width, look)];
-    lines.push(decision_line(run, look));
-    if rows > 4 && !run.gone.is_empty() {
-        lines.push(Line::raw(format!("  gone: {}", run.gone.join(", "))));
-    }
-    if rows > 5 {
-        let longest = format!(
-            "  {} answered, longest {}",
-            run.answered,
-            words(run.longest_us)
-        );
-        lines.insert(2, Line::raw(longest));
-    }
+    let decided = decision_lines(run, width, rows, look);
+    let totals = (rows >= 5).then(|| {
+        let longest = words(run.longest_us);
+        Line::raw(format!("  {} answered, longest {longest}", run.answered))
+    });
+    let gone = (rows >= 4 && !run.gone.is_empty())
+        .then(|| Line::raw(format!("  gone: {}", run.gone.join(", "))));
+    // The head, and a blank line that keeps runs apart.
+    let taken = 2 + decided.len() + usize::from(totals.is_some()) + usize::from(gone.is_some());
+    let tall = rows.saturating_sub(taken).clamp(1, TALLEST);
+    let mut lines = vec![state_line(run, width, look)];
+    lines.extend(delay_lines(run, width, tall, look));
+    lines.extend(totals);
+    lines.extend(decided);
+    lines.extend(gone);
     lines.truncate(rows);
     lines
 }
@@ -157,9 +161,9 @@ fn state_line(run: &RunState, width: usize, look: Look) -> Line<'static> {
 }
 
 /// The delays of the last messages as bars, and the scale they stand on.
-fn delay_line(run: &RunState, width: usize, look: Look) -> Line<'static> {
+fn delay_lines(run: &RunState, width: usize, tall: usize, look: Look) -> Vec<Line<'static>> {
     if run.delays_us.is_empty() {
-        return Line::styled("  no message answered yet", look.quiet());
+        return vec![Line::styled("  no message answered yet", look.quiet())];
     }
     let room = width.saturating_sub(20).max(10);
     let skipped = run.delays_us.len().saturating_sub(room);
@@ -174,33 +178,48 @@ fn delay_line(run: &RunState, width: usize, look: Look) -> Line<'static> {
         true => Color::Red,
         false => Color::Green,
     };
-    Line::from(vec![
-        Span::raw("  "),
-        Span::styled(
-            bars(last, 0.0, highest),
-            look.style(colour, Modifier::empty()),
-        ),
-        Span::styled(format!(" 0 to {}", words(highest as u64)), look.quiet()),
-    ])
+    let step = highest / tall as f64;
+    let row = |above: usize| {
+        // The part of each bar that is between `above` and `above + 1` steps.
+        let low = above as f64 * step;
+        let drawn: String = last
+            .iter()
+            .map(|value| match *value {
+                value if above > 0 && value <= low => " ".to_owned(),
+                value => bars([value], low, low + step),
+            })
+            .collect();
+        let scale = match above {
+            _ if tall == 1 => format!(" 0 to {}", words(highest as u64)),
+            0 => " 0".to_owned(),
+            top if top + 1 == tall => format!(" {}", words(highest as u64)),
+            _ => String::new(),
+        };
+        Line::from(vec![
+            Span::raw("  "),
+            Span::styled(drawn, look.style(colour, Modifier::empty())),
+            Span::styled(scale, look.quiet()),
+        ])
+    };
+    (0..tall).rev().map(row).collect()
 }
 
-/// What the policy did, and why.
-fn decision_line(run: &RunState, look: Look) -> Line<'static> {
+/// What the policy did, and why; with little room in one line.
+fn decision_lines(run: &RunState, width: usize, rows: usize, look: Look) -> Vec<Line<'static>> {
     let Some(decision) = &run.decision else {
-        return Line::styled("  the policy has not acted", look.quiet());
+        return vec![Line::styled("  the policy has not acted", look.quiet())];
     };
     let seconds = decision.time_us / 1_000_000;
     let what = format!("  > {} {}", decision.action, decision.path);
-    let why = format!(
-        " at {}:{:02}: {}",
-        seconds / 60,
-        seconds % 60,
-        decision.cause
-    );
-    Line::from(vec![
-        Span::styled(what, look.style(Color::Yellow, Modifier::BOLD)),
-        Span::raw(why),
-    ])
+    let when = format!(" at {}:{:02}", seconds / 60, seconds % 60);
+    let style = look.style(Color::Yellow, Modifier::BOLD);
+    let short = what.len() + when.len() + 2 + decision.cause.len() <= width;
+    if short || rows < 4 {
+        let why = format!("{when}: {}", decision.cause);
+        return vec![Line::from(vec![Span::styled(what, style), Span::raw(why)])];
+    }
+    let head = Line::from(vec![Span::styled(what, style), Span::raw(when)]);
+    vec![head, Line::raw(format!("    {}", decision.cause))]
 }
 
 /// The Wi-Fi's signal over time, and what it is now.
