@@ -130,7 +130,9 @@ impl Serve {
                     _ = interrupt.recv() => {}
                 }
                 if stop.take().is_none() {
-                    return Err(Failure::failed("told to stop twice: sessions under way were cut"));
+                    return Err(Failure::failed(
+                        "told to stop twice: sessions under way were cut",
+                    ));
                 }
             }
         });

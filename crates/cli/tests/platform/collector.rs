@@ -1,10 +1,10 @@
 //! How is the collector asked? Over HTTP, from the client's host.
 
+use measure::emulator::NetNs;
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
-use measure::emulator::NetNs;
 
 /// The collector's interface.
 #[derive(Clone)]
@@ -83,10 +83,16 @@ impl Rest {
             from.enter().expect("it can be entered");
             let begin = Instant::now();
             let test = loop {
-                assert!(begin.elapsed() < crate::processes::PATIENCE, "no test is seen to run");
+                assert!(
+                    begin.elapsed() < crate::processes::PATIENCE,
+                    "no test is seen to run"
+                );
                 let running = agent(Some(Duration::from_secs(5))).get(format!("{url}/api/v1/live"));
-                let running = running.call().and_then(|mut answer| answer.body_mut().read_to_string());
-                let running: Value = serde_json::from_str(&running.unwrap_or_default()).unwrap_or_default();
+                let running = running
+                    .call()
+                    .and_then(|mut answer| answer.body_mut().read_to_string());
+                let running: Value =
+                    serde_json::from_str(&running.unwrap_or_default()).unwrap_or_default();
                 if let Some(test) = running[0]["test"].as_str() {
                     break test.to_owned();
                 }
@@ -114,7 +120,10 @@ impl Rest {
 /// A row without the cells that have no value.
 pub fn without_nulls(row: Value) -> Value {
     match row {
-        Value::Object(row) => row.into_iter().filter(|(_, cell)| !cell.is_null()).collect(),
+        Value::Object(row) => row
+            .into_iter()
+            .filter(|(_, cell)| !cell.is_null())
+            .collect(),
         other => other,
     }
 }

@@ -8,11 +8,16 @@ use std::process::Stdio;
 /// Declining, and being nobody who could agree, sends no packet to any server.
 pub fn declining_sends_no_packet(deployment: &mut Deployment) {
     let before = deployment.ground.packets();
-    let nobody = deployment.start_client(&mut deployment.test(&["--json"])).finish();
+    let nobody = deployment
+        .start_client(&mut deployment.test(&["--json"]))
+        .finish();
     assert_eq!(nobody.status.code(), Some(2), "{nobody:?}");
     assert!(nobody.err.contains("This is version"), "{nobody:?}");
     let message = &nobody.json()["error"]["message"];
-    assert!(message.as_str().is_some_and(|m| m.contains("--consent")), "{message}");
+    assert!(
+        message.as_str().is_some_and(|m| m.contains("--consent")),
+        "{message}"
+    );
 
     let (keyboard, terminal) = pseudo_terminal();
     let mut command = deployment.test(&[]);
@@ -24,7 +29,9 @@ pub fn declining_sends_no_packet(deployment: &mut Deployment) {
 
     let sent = deployment.ground.packets() - before;
     assert_eq!(sent, 0, "packets to or from test servers without consent");
-    let folders = std::fs::read_dir(deployment.home().join("runs")).into_iter().flatten();
+    let folders = std::fs::read_dir(deployment.home().join("runs"))
+        .into_iter()
+        .flatten();
     assert_eq!(folders.count(), 0, "a folder was left behind");
 }
 
@@ -34,7 +41,12 @@ fn pseudo_terminal() -> (OwnedFd, OwnedFd) {
     let (name, settings, size) = (std::ptr::null_mut(), std::ptr::null(), std::ptr::null());
     // SAFETY: the two descriptors are filled in; name, settings and size are not given.
     let made = unsafe { libc::openpty(&mut user, &mut program, name, settings, size) };
-    assert_eq!(made, 0, "a pseudo terminal: {}", std::io::Error::last_os_error());
+    assert_eq!(
+        made,
+        0,
+        "a pseudo terminal: {}",
+        std::io::Error::last_os_error()
+    );
     // SAFETY: the descriptors were just opened and belong to no one else.
     unsafe { (OwnedFd::from_raw_fd(user), OwnedFd::from_raw_fd(program)) }
 }

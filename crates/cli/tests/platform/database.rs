@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 use sqlx::{Connection, PgConnection, Row, SqliteConnection};
+use std::time::{Duration, Instant};
 
 /// A run's row, and its document.
 #[derive(Debug)]
@@ -18,14 +19,32 @@ impl Stored {
     /// A column that holds text.
     pub fn text(&self, column: &str) -> Option<&str> {
         let found = self.text.iter().find(|(name, _)| *name == column);
-        found.unwrap_or_else(|| panic!("no column {column}")).1.as_deref()
+        found
+            .unwrap_or_else(|| panic!("no column {column}"))
+            .1
+            .as_deref()
     }
 }
 
 /// The columns that hold text.
 const TEXT: [&str; 17] = [
-    "id", "test", "started_at", "experiment", "mode", "server", "transport", "policy", "pattern", "family",
-    "status", "invalid", "ended", "networks", "walkabout_version", "platform", "prefix",
+    "id",
+    "test",
+    "started_at",
+    "experiment",
+    "mode",
+    "server",
+    "transport",
+    "policy",
+    "pattern",
+    "family",
+    "status",
+    "invalid",
+    "ended",
+    "networks",
+    "walkabout_version",
+    "platform",
+    "prefix",
 ];
 
 macro_rules! on {
@@ -42,10 +61,15 @@ macro_rules! on {
     };
 }
 
+fn attempt<T>(work: impl Future<Output = Result<T, sqlx::Error>>) -> Result<T, sqlx::Error> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    runtime.expect("a runtime").block_on(work)
+}
+
 fn block<T>(work: impl Future<Output = Result<T, sqlx::Error>>) -> T {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let done = runtime.expect("a runtime").block_on(work);
-    done.unwrap_or_else(|error| panic!("the database: {error}"))
+    attempt(work).unwrap_or_else(|error| panic!("the database: {error}"))
 }
 
 /// Every run in the database at `url`, in the order they were stored.
@@ -78,6 +102,35 @@ pub fn count(url: &str, select: &'static str) -> i64 {
     on!(url, connection => sqlx::query_scalar(select).fetch_one(&mut connection).await)
 }
 
+/// The first number that `select` gives, if any.
+pub fn first(url: &str, select: &'static str) -> Option<i64> {
+    on!(url, connection => sqlx::query_scalar(select).fetch_optional(&mut connection).await)
+}
+
+/// Run and test of every run.
+pub fn identities(url: &str) -> Vec<(String, String)> {
+    let select = "SELECT id, test FROM runs";
+    on!(url, connection => sqlx::query_as(select).fetch_all(&mut connection).await)
+}
+
+/// Waits until the database answers.
+pub fn wait_for(url: &str, patience: Duration) {
+    let begin = Instant::now();
+    loop {
+        let answered: Result<i64, sqlx::Error> = attempt(async {
+            let mut connection = PgConnection::connect(url).await?;
+            sqlx::query_scalar("SELECT COUNT(*) FROM runs")
+                .fetch_one(&mut connection)
+                .await
+        });
+        match answered {
+            Ok(_) => return,
+            Err(error) => assert!(begin.elapsed() < patience, "the database: {error}"),
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
 /// The texts that `select` gives.
 pub fn texts(url: &str, select: &'static str) -> Vec<String> {
     on!(url, connection => sqlx::query_scalar(select).fetch_all(&mut connection).await)
@@ -90,7 +143,10 @@ pub fn everything(url: &str) -> String {
         for (name, text) in &run.text {
             all += &format!("runs.{name}: {}\n", text.as_deref().unwrap_or_default());
         }
-        all += &format!("runs.metrics: {}\ndocuments: {}\n", run.metrics, run.document);
+        all += &format!(
+            "runs.metrics: {}\ndocuments: {}\n",
+            run.metrics, run.document
+        );
     }
     for select in [
         "SELECT id FROM tombstones",

@@ -62,11 +62,12 @@ pub struct Deployment {
     collector: Option<Process>,
     servers: Vec<Option<Process>>,
     token_key: String,
+    limits: String,
 }
 
 impl Deployment {
-    /// Starts it, with the results in `database`.
-    pub fn start(database: &str, folder: &Path) -> Deployment {
+    /// Starts it, with the results in `database`; `limits` is the collector's section of that name.
+    pub fn start(database: &str, folder: &Path, limits: &str) -> Deployment {
         let ground = Ground::lay();
         let mut deployment = Deployment {
             servers: ground.sites.iter().map(|_| None).collect(),
@@ -75,13 +76,17 @@ impl Deployment {
             database: database.to_owned(),
             collector: None,
             token_key: String::new(),
+            limits: limits.to_owned(),
         };
         deployment.configure("");
         let configuration = deployment.configuration();
         let mut command = walkabout(&["collect", "--token-key", "--json", "--config"]);
         let (folder, host) = (&deployment.folder, &deployment.ground.collector);
         let key = Process::start("key", host, folder, command.arg(configuration)).finish();
-        let key = key.success()["token_key"].as_str().expect("a key").to_owned();
+        let key = key.success()["token_key"]
+            .as_str()
+            .expect("a key")
+            .to_owned();
         deployment.token_key = key;
         let mut servers = String::new();
         for n in 0..deployment.servers.len() {
@@ -109,7 +114,8 @@ impl Deployment {
         let database = &self.database;
         let text = format!(
             "name = \"The test's\"\nlisten = \"{COLLECTOR}:8080\"\ndatabase = \"{database}\"\n\
-             key = \"collector.key\"\nretention_days = 30\n{servers}{EXPERIMENTS}"
+             key = \"collector.key\"\nretention_days = 30\n{servers}{EXPERIMENTS}\n{}",
+            self.limits
         );
         fs::write(self.configuration(), text).expect("our own folder");
     }
@@ -137,29 +143,24 @@ impl Deployment {
 
     /// Starts the collector, and returns when it listens.
     pub fn start_collector(&mut self) {
-        let collector = self.try_start_collector();
-        let ready = collector.json_line();
-        assert_eq!(ready["url"], URL, "{ready}");
-        self.collector = Some(collector);
-    }
-
-    /// Starts the collector, which may not come up.
-    pub fn try_start_collector(&mut self) -> Process {
         let mut command = walkabout(&["collect", "--json", "--config"]);
         command.arg(self.configuration());
         let host = &self.ground.collector;
-        Process::start("collector", host, &self.folder, &mut command)
-    }
-
-    /// Keeps a collector that came up.
-    pub fn keep_collector(&mut self, collector: Process) {
+        let collector = Process::start("collector", host, &self.folder, &mut command);
+        let ready = collector.json_line();
+        assert_eq!(ready["url"], URL, "{ready}");
         self.collector = Some(collector);
     }
 
     /// Stops the collector in order.
     pub fn stop_collector(&mut self) {
         let ended = self.collector.take().expect("it runs").stop();
-        assert!(ended.status.success(), "collector: {}\n{}", ended.status, ended.err);
+        assert!(
+            ended.status.success(),
+            "collector: {}\n{}",
+            ended.status,
+            ended.err
+        );
     }
 
     /// Kills the collector, if it runs.
@@ -177,7 +178,12 @@ impl Deployment {
     /// The client's command with its two interfaces.
     pub fn test(&self, arguments: &[&str]) -> Command {
         let mut command = self.client(&["test", "--collector", URL]);
-        command.args(["--path", "wifi=wlan0:wifi", "--path", "cellular=wwan0:cellular"]);
+        command.args([
+            "--path",
+            "wifi=wlan0:wifi",
+            "--path",
+            "cellular=wwan0:cellular",
+        ]);
         command.args(arguments);
         command
     }
@@ -188,7 +194,9 @@ impl Deployment {
         fs::create_dir_all(&home).expect("our own folder");
         let mut command = walkabout(arguments);
         command.current_dir(&home).env("HOME", &home);
-        command.env_remove("XDG_DATA_HOME").env_remove("XDG_CONFIG_HOME");
+        command
+            .env_remove("XDG_DATA_HOME")
+            .env_remove("XDG_CONFIG_HOME");
         command
     }
 
@@ -207,7 +215,12 @@ impl Deployment {
         self.stop_collector();
         for server in self.servers.drain(..).flatten() {
             let ended = server.stop();
-            assert!(ended.status.success(), "server: {}\n{}", ended.status, ended.err);
+            assert!(
+                ended.status.success(),
+                "server: {}\n{}",
+                ended.status,
+                ended.err
+            );
         }
     }
 }

@@ -10,6 +10,8 @@
 //! started are.
 
 use crate::line::Line;
+use measure::emulator::device::turn_off_offloads;
+use measure::emulator::{NetNs, enter_user_namespace};
 use nix::unistd::Uid;
 use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr};
@@ -17,14 +19,9 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::time::Duration;
-use measure::emulator::device::turn_off_offloads;
-use measure::emulator::{NetNs, enter_user_namespace};
 
 /// The client's addresses: what nobody but the client itself may keep.
-pub const CLIENT: [Ipv4Addr; 2] = [
-    Ipv4Addr::new(10, 81, 1, 123),
-    Ipv4Addr::new(10, 81, 2, 134),
-];
+pub const CLIENT: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 81, 1, 123), Ipv4Addr::new(10, 81, 2, 134)];
 /// Where the collector is.
 pub const COLLECTOR: Ipv4Addr = Ipv4Addr::new(10, 81, 10, 2);
 /// The test servers: id and one-way delay.
@@ -85,8 +82,13 @@ pub fn at<'c>(host: &NetNs, command: &'c mut Command) -> &'c mut Command {
 /// Configures `host`: lines for `ip -batch`.
 fn ip(host: &NetNs, lines: &str) {
     let mut command = Command::new("ip");
-    command.args(["-batch", "-"]).stdin(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = at(host, &mut command).spawn().expect("`ip` (iproute2) can be started");
+    command
+        .args(["-batch", "-"])
+        .stdin(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut child = at(host, &mut command)
+        .spawn()
+        .expect("`ip` (iproute2) can be started");
     let mut input = child.stdin.take().expect("piped");
     input.write_all(lines.as_bytes()).expect("it reads");
     drop(input);
@@ -109,7 +111,10 @@ fn host(forwards: bool) -> NetNs {
         for interfaces in ["all", "default"] {
             set(&format!("ipv4/conf/{interfaces}/rp_filter"), 0);
             // As network managers do when a cable or a Wi-Fi is gone.
-            set(&format!("ipv4/conf/{interfaces}/ignore_routes_with_linkdown"), 1);
+            set(
+                &format!("ipv4/conf/{interfaces}/ignore_routes_with_linkdown"),
+                1,
+            );
         }
     })
     .expect("it can be entered");
@@ -120,10 +125,15 @@ fn host(forwards: bool) -> NetNs {
 fn cable(here: &NetNs, name: &str, there: &NetNs, peer: &str) {
     let (process, descriptor) = (std::process::id(), there.as_fd().as_raw_fd());
     let veth = format!("link add {name} type veth peer name {peer}");
-    ip(here, &format!("{veth} netns /proc/{process}/fd/{descriptor}\nlink set {name} up\n"));
+    ip(
+        here,
+        &format!("{veth} netns /proc/{process}/fd/{descriptor}\nlink set {name} up\n"),
+    );
     ip(there, &format!("link set {peer} up\n"));
     for (host, end) in [(here, name), (there, peer)] {
-        let done = host.run(|| turn_off_offloads(end)).expect("it can be entered");
+        let done = host
+            .run(|| turn_off_offloads(end))
+            .expect("it can be entered");
         done.unwrap_or_else(|error| panic!("{end}: {error}"));
     }
 }
@@ -132,7 +142,10 @@ impl Ground {
     /// Lays it.
     pub fn lay() -> Ground {
         let (client, router, collector) = (host(false), host(true), host(false));
-        for (n, (interface, end)) in [("wlan0", "wlan-r"), ("wwan0", "wwan-r")].iter().enumerate() {
+        for (n, (interface, end)) in [("wlan0", "wlan-r"), ("wwan0", "wwan-r")]
+            .iter()
+            .enumerate()
+        {
             cable(&router, end, &client, interface);
             let (net, address, table) = (n + 1, CLIENT[n], 100 + n);
             ip(&router, &format!("addr add 10.81.{net}.1/24 dev {end}\n"));
@@ -151,7 +164,10 @@ impl Ground {
         cable(&router, "collector-r", &collector, "eth0");
         ip(&router, "addr add 10.81.10.1/24 dev collector-r\n");
         let home = |net| format!("route add default via 10.81.{net}.1 dev eth0\n");
-        ip(&collector, &format!("addr add {COLLECTOR}/24 dev eth0\n{}", home(10)));
+        ip(
+            &collector,
+            &format!("addr add {COLLECTOR}/24 dev eth0\n{}", home(10)),
+        );
         let sites = SERVERS.iter().zip(21u8..).map(|((id, delay_ms), net)| {
             let (site, middle) = (host(false), host(false));
             let end = format!("{id}-r");
@@ -159,7 +175,10 @@ impl Ground {
             cable(&middle, "outer", &site, "eth0");
             let address = Ipv4Addr::new(10, 81, net, 2);
             ip(&router, &format!("addr add 10.81.{net}.1/24 dev {end}\n"));
-            ip(&site, &format!("addr add {address}/24 dev eth0\n{}", home(net)));
+            ip(
+                &site,
+                &format!("addr add {address}/24 dev eth0\n{}", home(net)),
+            );
             let delay = Duration::from_millis(*delay_ms);
             Site {
                 id,

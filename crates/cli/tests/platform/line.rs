@@ -1,6 +1,7 @@
 //! How does a packet take its time from one host to another? The kernels of many machines have no netem:
 //! a thread moves each frame from one interface to the other when its delay is over.
 
+use measure::emulator::NetNs;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
 use std::collections::VecDeque;
@@ -10,7 +11,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use measure::emulator::NetNs;
 
 /// An Ethernet frame of the usual size.
 const FRAME: usize = 1_514;
@@ -27,7 +27,9 @@ pub struct Line {
 impl Line {
     /// Joins two interfaces of `host`; every frame takes `delay`, in both directions.
     pub fn lay(host: &NetNs, interfaces: [&str; 2], delay: Duration) -> Line {
-        let ends = host.run(|| interfaces.map(open)).expect("it can be entered");
+        let ends = host
+            .run(|| interfaces.map(open))
+            .expect("it can be entered");
         let ends = ends.map(|end| end.expect("a packet socket"));
         let (stop, packets) = (Arc::<AtomicBool>::default(), Arc::<AtomicU64>::default());
         let thread = std::thread::spawn({
@@ -106,23 +108,37 @@ fn carry(ends: &[OwnedFd; 2], delay: Duration, stop: &AtomicBool, packets: &Atom
                 // EtherType: ARP is the hosts' own business.
                 let is_packet = frame.get(12..14).is_some_and(|kind| kind != [0x08, 0x06]);
                 packets.fetch_add(is_packet.into(), Ordering::Relaxed);
-                assert!(frame.len() <= FRAME, "a frame of {} bytes: offloads are on", frame.len());
+                assert!(
+                    frame.len() <= FRAME,
+                    "a frame of {} bytes: offloads are on",
+                    frame.len()
+                );
                 inside[from].push_back((Instant::now() + delay, frame.to_vec()));
             }
-            while let Some((_, frame)) = inside[from].pop_front_if(|(due, _)| *due <= Instant::now()) {
+            while let Some((_, frame)) =
+                inside[from].pop_front_if(|(due, _)| *due <= Instant::now())
+            {
                 send(&ends[1 - from], &frame);
             }
         }
-        let due = inside.iter().filter_map(|queue| Some(queue.front()?.0)).min();
+        let due = inside
+            .iter()
+            .filter_map(|queue| Some(queue.front()?.0))
+            .min();
         let left = due.map_or(LOOK, |due| due.saturating_duration_since(Instant::now()));
         let mut fds = [0, 1].map(|end| PollFd::new(ends[end].as_fd(), PollFlags::POLLIN));
-        let _ = ppoll(&mut fds, Some(TimeSpec::from_duration(left.min(LOOK))), None);
+        let _ = ppoll(
+            &mut fds,
+            Some(TimeSpec::from_duration(left.min(LOOK))),
+            None,
+        );
     }
 }
 
 fn receive<'b>(end: &OwnedFd, buffer: &'b mut [u8]) -> Option<&'b [u8]> {
     // SAFETY: the buffer is valid for its length.
-    let length = unsafe { libc::recv(end.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len(), 0) };
+    let length =
+        unsafe { libc::recv(end.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len(), 0) };
     // Nothing there, or an interface that is down.
     usize::try_from(length).ok().map(|length| &buffer[..length])
 }

@@ -65,7 +65,10 @@ fn main() -> ExitCode {
         let outcome = outside(database);
         failed += u32::from(outcome.is_err());
         let words = outcome.map_or_else(|error| format!("FAILED\n{error}"), |()| "ok".to_owned());
-        println!("test {title} ... {words} ({:.0} s)", begin.elapsed().as_secs_f64());
+        println!(
+            "test {title} ... {words} ({:.0} s)",
+            begin.elapsed().as_secs_f64()
+        );
     }
     println!("{failed} failed");
     ExitCode::from(u8::from(failed > 0))
@@ -109,7 +112,7 @@ fn inside(database: &str, folder: &Path) -> ExitCode {
 
 /// From the consent to the deletion.
 fn whole(database: &str, folder: &Path) {
-    let mut deployment = Deployment::start(database, folder);
+    let mut deployment = Deployment::start(database, folder, "");
     let parts: [(&str, fn(&mut Deployment)); 5] = [
         ("consent", consent::declining_sends_no_packet),
         ("stable", stable::the_database_holds_what_the_folder_says),

@@ -46,12 +46,19 @@ pub fn losing_the_wifi_is_seen_while_it_happens(deployment: &mut Deployment) {
     let ended = client.finish();
     deployment.ground.wifi(true);
     assert!(ended.status.success(), "{ended:?}");
-    let lost = lost.unwrap_or_else(|| panic!("the test ended before the Wi-Fi was lost: {ended:?}"));
+    let lost =
+        lost.unwrap_or_else(|| panic!("the test ended before the Wi-Fi was lost: {ended:?}"));
 
-    let runs = result["runs"].as_array().unwrap_or_else(|| panic!("no result: {ended:?}"));
+    let runs = result["runs"]
+        .as_array()
+        .unwrap_or_else(|| panic!("no result: {ended:?}"));
     assert_eq!(runs.len(), RUNS.len(), "{result:#}");
     for run in runs {
-        assert_eq!((&run["ended"], &run["error"]), (&json!("wifi-lost"), &Value::Null), "{run}");
+        assert_eq!(
+            (&run["ended"], &run["error"]),
+            (&json!("wifi-lost"), &Value::Null),
+            "{run}"
+        );
     }
     seen_in_time(watched.iter().collect(), &answered, lost);
 
@@ -63,9 +70,15 @@ pub fn losing_the_wifi_is_seen_while_it_happens(deployment: &mut Deployment) {
         let cause = metrics["cellular-cause"].as_str().unwrap_or("missing");
         assert!(!["missing", "none"].contains(&cause), "{name}: {metrics:#}");
         let handover = metrics["handover-sent"]["value"].as_f64();
-        assert!(handover.is_some(), "{name}: no duration of the handover: {metrics:#}");
+        assert!(
+            handover.is_some(),
+            "{name}: no duration of the handover: {metrics:#}"
+        );
         let share = metrics["cellular-share"]["value"].as_f64();
-        assert!(share.is_some_and(|share| share > 0.0), "{name}: {metrics:#}");
+        assert!(
+            share.is_some_and(|share| share > 0.0),
+            "{name}: {metrics:#}"
+        );
     }
     let compared = rest.json("/api/v1/compare?mode=mobile");
     let arms = compared["arms"].as_array().map(Vec::len);
@@ -78,7 +91,12 @@ fn message(line: &Value) -> Option<Key> {
     let text = |key: &str| line[key].as_str().map(str::to_owned);
     let is_message = line["type"] == "message";
     is_message.then_some(())?;
-    Some((text("run")?, text("direction")?, number("acked_us")?, number("delay_us")?))
+    Some((
+        text("run")?,
+        text("direction")?,
+        number("acked_us")?,
+        number("delay_us")?,
+    ))
 }
 
 /// What was answered while there was Wi-Fi was seen at the collector within [`WATCHING`].
@@ -86,14 +104,22 @@ fn seen_in_time(seen: Vec<Seen>, answered: &BTreeMap<Key, Instant>, lost: Instan
     let mut came: BTreeMap<Key, Instant> = BTreeMap::new();
     let mut kinds: BTreeMap<String, usize> = BTreeMap::new();
     for Seen { at, item } in &seen {
-        let Some((kind, event)) = item["event"].as_object().and_then(|event| event.iter().next()) else {
+        let Some((kind, event)) = item["event"]
+            .as_object()
+            .and_then(|event| event.iter().next())
+        else {
             continue;
         };
         *kinds.entry(kind.clone()).or_default() += 1;
         let text = |value: &Value| value.as_str().map(str::to_owned);
         let key = || {
             let (run, direction) = (text(&item["run"])?, text(&event["direction"])?);
-            Some((run, direction, item["time_us"].as_u64()?, event["delay_us"].as_u64()?))
+            Some((
+                run,
+                direction,
+                item["time_us"].as_u64()?,
+                event["delay_us"].as_u64()?,
+            ))
         };
         if kind == "message"
             && let Some(key) = key()
@@ -110,9 +136,15 @@ fn seen_in_time(seen: Vec<Seen>, answered: &BTreeMap<Key, Instant>, lost: Instan
     }
     waited.sort_unstable();
     let (median, last) = (waited[waited.len() / 2], waited[waited.len() - 1]);
-    eprintln!("  live: {} messages, shown after {median:?} (median), {last:?} at most", waited.len());
+    eprintln!(
+        "  live: {} messages, shown after {median:?} (median), {last:?} at most",
+        waited.len()
+    );
     assert!(last < WATCHING, "messages were shown up to {last:?} late");
     for kind in ["started", "message", "path-in-use", "ended"] {
-        assert!(kinds.contains_key(kind), "no `{kind}` was shown; {kinds:?} were");
+        assert!(
+            kinds.contains_key(kind),
+            "no `{kind}` was shown; {kinds:?} were"
+        );
     }
 }

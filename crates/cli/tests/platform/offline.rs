@@ -10,7 +10,12 @@ use serde_json::{Value, json};
 pub fn a_run_waits_is_sent_once_and_deleted(deployment: &mut Deployment) {
     let before = database::count(&deployment.database, "SELECT COUNT(*) FROM runs");
     let mut command = deployment.client(&["test", "brief", "--collector", URL]);
-    command.args(["--path", "wifi=wlan0:wifi", "--path", "cellular=wwan0:cellular"]);
+    command.args([
+        "--path",
+        "wifi=wlan0:wifi",
+        "--path",
+        "cellular=wwan0:cellular",
+    ]);
     command.args(["--consent", "agree", "--json-stream", "--out", "away"]);
     let client = deployment.start_client(&mut command);
     let mut result = Value::Null;
@@ -35,14 +40,21 @@ pub fn a_run_waits_is_sent_once_and_deleted(deployment: &mut Deployment) {
 
     deployment.start_collector();
     let now = database::count(&deployment.database, "SELECT COUNT(*) FROM runs");
-    assert_eq!(now, before, "nothing was stored while the collector was away");
+    assert_eq!(
+        now, before,
+        "nothing was stored while the collector was away"
+    );
     let upload = |deployment: &Deployment| {
         let mut command = deployment.client(&["test", "--upload-only", "--json"]);
         deployment.start_client(&mut command).finish().success()
     };
     let sent = upload(deployment);
     assert_eq!(sent["uploads"][0]["stored"], json!([id]), "{sent:#}");
-    assert_eq!(upload(deployment), json!({"uploads": []}), "nothing is left to send");
+    assert_eq!(
+        upload(deployment),
+        json!({"uploads": []}),
+        "nothing is left to send"
+    );
     let (rest, stored) = (deployment.rest(), database::runs(&deployment.database));
     assert_eq!(stored.len() as i64, before + 1);
     assert_stored(deployment, &rest, &stored, id, folder);
@@ -52,7 +64,10 @@ pub fn a_run_waits_is_sent_once_and_deleted(deployment: &mut Deployment) {
     deployment.start_client(&mut command).finish().success();
     assert_eq!(rest.get(&path).0, 404, "a deleted run is gone");
     let stored = database::runs(&deployment.database);
-    assert!(stored.iter().all(|row| row.text("id") != Some(id)), "{id} is still there");
+    assert!(
+        stored.iter().all(|row| row.text("id") != Some(id)),
+        "{id} is still there"
+    );
     assert_eq!(stored.len() as i64, before);
     let documents = database::count(&deployment.database, "SELECT COUNT(*) FROM documents");
     assert_eq!(documents, before, "a document was left behind");

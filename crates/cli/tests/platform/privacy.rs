@@ -22,23 +22,48 @@ const BSSID: &str = "02:5a:61:70:68:6f";
 pub fn nothing_that_names_anybody_is_kept(deployment: &mut Deployment) {
     upload_carelessly(deployment);
     let mut kept: Vec<(String, String)> = Vec::new();
-    kept.push(("the database".into(), database::everything(&deployment.database)));
+    kept.push((
+        "the database".into(),
+        database::everything(&deployment.database),
+    ));
     // The client's own folder is its own business.
     let client = deployment.home();
     files(&deployment.folder, &mut |file| {
         let is_clients = file.starts_with(&client)
-            || file.file_name().is_some_and(|name| name.to_string_lossy().starts_with("client."));
+            || file
+                .file_name()
+                .is_some_and(|name| name.to_string_lossy().starts_with("client."));
         if !is_clients {
             let bytes = fs::read(file).unwrap_or_default();
-            kept.push((file.display().to_string(), String::from_utf8_lossy(&bytes).into_owned()));
+            kept.push((
+                file.display().to_string(),
+                String::from_utf8_lossy(&bytes).into_owned(),
+            ));
         }
     });
     let rest = deployment.rest();
     let runs = database::runs(&deployment.database);
-    let mut pages: Vec<String> = ["runs.json", "runs.csv"].map(|f| format!("/api/v1/export/{f}")).into();
-    pages.extend(["/api/v1/runs", "/api/v1/usage", "/api/v1/compare", "/metrics"].map(String::from));
+    let mut pages: Vec<String> = ["runs.json", "runs.csv"]
+        .map(|f| format!("/api/v1/export/{f}"))
+        .into();
+    pages.extend(
+        [
+            "/api/v1/runs",
+            "/api/v1/usage",
+            "/api/v1/compare",
+            "/metrics",
+        ]
+        .map(String::from),
+    );
     for id in runs.iter().filter_map(|run| run.text("id")) {
-        let files = ["", "/report", "/messages.json", "/samples.csv", "/links.json", "/events.json"];
+        let files = [
+            "",
+            "/report",
+            "/messages.json",
+            "/samples.csv",
+            "/links.json",
+            "/events.json",
+        ];
         pages.extend(files.map(|file| format!("/api/v1/runs/{id}{file}")));
     }
     kept.extend(pages.into_iter().map(|page| {
@@ -48,8 +73,14 @@ pub fn nothing_that_names_anybody_is_kept(deployment: &mut Deployment) {
 
     // Where something must be, the search finds it: the prefix that is kept, and a word of each run.
     let all: usize = kept.iter().map(|(_, text)| text.len()).sum();
-    assert!(kept[0].1.contains("10.81.1.0/24"), "the search does not see the database's text");
-    assert!(kept.iter().any(|(name, text)| name.ends_with(".log") && !text.is_empty()));
+    assert!(
+        kept[0].1.contains("10.81.1.0/24"),
+        "the search does not see the database's text"
+    );
+    assert!(
+        kept.iter()
+            .any(|(name, text)| name.ends_with(".log") && !text.is_empty())
+    );
     let mut needles = vec![SSID.to_owned(), "zaphod".to_owned(), BSSID.to_owned()];
     needles.extend(CLIENT.map(|address| address.to_string()));
     let mut found = Vec::new();
@@ -57,7 +88,11 @@ pub fn nothing_that_names_anybody_is_kept(deployment: &mut Deployment) {
         let lower = text.to_lowercase();
         for needle in &needles {
             if let Some(at) = lower.find(&needle.to_lowercase()) {
-                let near: String = lower.chars().skip(lower[..at].chars().count().saturating_sub(80)).take(200).collect();
+                let near: String = lower
+                    .chars()
+                    .skip(lower[..at].chars().count().saturating_sub(80))
+                    .take(200)
+                    .collect();
                 found.push(format!("{needle} in {place}: {near}"));
             }
         }
@@ -68,7 +103,10 @@ pub fn nothing_that_names_anybody_is_kept(deployment: &mut Deployment) {
 
 /// Hands in a run whose texts hold what they should not.
 fn upload_carelessly(deployment: &Deployment) {
-    let folder = deployment.home().join("walk").join("mpquic-apple-interactive");
+    let folder = deployment
+        .home()
+        .join("walk")
+        .join("mpquic-apple-interactive");
     let run = RunFolder::open(&folder).unwrap_or_else(|error| panic!("{error}"));
     let mut upload = Upload {
         format: UPLOAD_FORMAT.to_owned(),

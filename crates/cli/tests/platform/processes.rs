@@ -2,6 +2,7 @@
 //! has to find out why a test failed.
 
 use crate::ground::at;
+use measure::emulator::NetNs;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
@@ -11,7 +12,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
-use measure::emulator::NetNs;
 
 /// Nothing here takes longer unless it is broken.
 pub const PATIENCE: Duration = Duration::from_secs(60);
@@ -95,7 +95,11 @@ impl Process {
             Ok(line) => Some(line),
             Err(RecvTimeoutError::Disconnected) => None,
             Err(RecvTimeoutError::Timeout) => {
-                panic!("{} says nothing for {PATIENCE:?}\n{}", self.name, self.said())
+                panic!(
+                    "{} says nothing for {PATIENCE:?}\n{}",
+                    self.name,
+                    self.said()
+                )
             }
         }
     }
@@ -143,6 +147,19 @@ impl Process {
     pub fn stop(self) -> Ended {
         self.signal(Signal::SIGTERM);
         self.finish()
+    }
+
+    /// The lines of its standard output that are there by now.
+    pub fn waiting_lines(&self) -> Vec<String> {
+        self.lines.try_iter().map(|(_, line)| line).collect()
+    }
+
+    /// Kills it, and returns what it had said before.
+    pub fn kill_and_read(mut self) -> Vec<String> {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        // To the end of the pipe.
+        self.lines.iter().map(|(_, line)| line).collect()
     }
 
     /// Kills it.
