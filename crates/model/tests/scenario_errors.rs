@@ -169,7 +169,7 @@ fn wrong_units_and_types() {
     let (_, paths) = rest.split_once("[[path]]").unwrap();
     let text = format!("{head}traffic = \"ping\"\n[[path]]{paths}");
     let error = Document::parse(&text, "mine.toml").unwrap_err();
-    insta::assert_snapshot!(error, @r#"mine.toml:7:11: `traffic`: one pattern, written as a table such as [traffic.interactive], [traffic.ping] or [traffic.bulk], was expected"#);
+    insta::assert_snapshot!(error, @r#"mine.toml:7:11: `traffic`: one pattern, written as a table such as [traffic.interactive], [traffic.ping], [traffic.iperf] or [traffic.bulk], was expected"#);
 }
 
 #[test]

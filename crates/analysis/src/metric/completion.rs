@@ -9,7 +9,7 @@ use model::scenario::Traffic;
 pub fn time(run: &RunFolder) -> Option<Value> {
     match run.manifest.scenario.traffic {
         Traffic::Bulk(_) | Traffic::Ping(_) => {}
-        Traffic::Interactive(_) => return None,
+        Traffic::Interactive(_) | Traffic::Iperf(_) => return None,
     }
     let first = run.messages.iter().map(|m| m.sent_us).min()?;
     let answered = run.messages.iter().map(|m| m.acked_us);

@@ -16,10 +16,11 @@ use model::{Direction, Side};
 
 /// The longer of the directions that carry data all along.
 pub fn longest(run: &RunFolder) -> Option<Value> {
-    let directions: &[Direction] = match run.manifest.scenario.traffic {
+    let directions: &[Direction] = match &run.manifest.scenario.traffic {
         Traffic::Interactive(_) | Traffic::Ping(_) => &[Direction::Up, Direction::Down],
         // Upwards there is one request, and silence.
         Traffic::Bulk(_) => &[Direction::Down],
+        Traffic::Iperf(p) => p.direction.directions(),
     };
     let gaps = directions.iter().filter_map(|&d| in_direction(run, d));
     gaps.max_by(|a, b| a.value.total_cmp(&b.value))

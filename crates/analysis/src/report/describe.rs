@@ -3,7 +3,8 @@
 use super::{Parameter, PathDescription};
 use crate::folder::RunFolder;
 use model::scenario::{
-    Bulk, Failure, FailureKind, Interactive, Link, Path, Phase, Ping, QueueKind, Traffic,
+    Bulk, Failure, FailureKind, Flow, Interactive, Iperf, Link, Path, Phase, Ping, QueueKind,
+    Traffic,
 };
 use model::{Direction, Manifest, World};
 
@@ -143,6 +144,18 @@ fn traffic(traffic: &Traffic) -> String {
         }) => format!("interactive: {chunk_size} every {period} each way, answers of {ack_size}"),
         Traffic::Ping(Ping { count, size }) => format!("ping: {count} requests for {size}"),
         Traffic::Bulk(Bulk { size }) => format!("bulk: one request for {size}"),
+        Traffic::Iperf(Iperf {
+            duration,
+            direction,
+            block_size,
+        }) => {
+            let who = match direction {
+                Flow::Up => "up",
+                Flow::Down => "down",
+                Flow::Both => "both ways",
+            };
+            format!("iperf: as much as fits for {duration}, {who}, in blocks of {block_size}")
+        }
     }
 }
 

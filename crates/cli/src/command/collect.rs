@@ -1,14 +1,14 @@
 //! `walkabout collect`: the collector and its dashboard.
 
 use crate::failure::Failure;
+use crate::logging::{self, Level};
 use platform::api::Server;
 use platform::collector::{self, Collector, CollectorError, Config, EXAMPLE};
 use serde_json::json;
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use tokio::signal::unix::{SignalKind, signal};
-use tracing_subscriber::EnvFilter;
 
 /// The configuration's name in the folder that `--init` makes.
 const FILE: &str = "collector.toml";
@@ -58,13 +58,9 @@ pub struct Collect {
     /// configuration's.
     #[arg(long = "trusted-proxy", value_name = "ADDRESS")]
     trusted_proxies: Vec<IpAddr>,
-    /// What is logged to standard error: error, warn, info, debug, or a filter such as
-    /// walkabout_platform=debug.
-    #[arg(long, default_value = "info", value_name = "LEVEL")]
-    log: String,
-    /// Log as JSON, one object a line.
-    #[arg(long)]
-    log_json: bool,
+    /// How much is logged.
+    #[arg(long, value_name = "LEVEL", default_value = "info")]
+    log: Level,
 }
 
 fn server(text: &str) -> Result<Server, String> {
@@ -91,7 +87,7 @@ impl Collect {
             }
             return Ok(());
         }
-        self.log()?;
+        logging::start(json, self.log);
         let runtime = tokio::runtime::Runtime::new()
             .map_err(|error| Failure::failed(format!("no threads can be started: {error}")))?;
         let served = runtime.block_on(serve(config, json)).map_err(failure);
@@ -139,21 +135,6 @@ impl Collect {
         }
         config.check().map_err(config_failure)?;
         Ok(config)
-    }
-
-    fn log(&self) -> Result<(), Failure> {
-        let filter = EnvFilter::builder()
-            .parse(&self.log)
-            .map_err(|error| Failure::usage(format!("--log {}: {error}", self.log)))?;
-        let log = tracing_subscriber::fmt()
-            .with_env_filter(filter)
-            .with_ansi(std::io::stderr().is_terminal())
-            .with_writer(std::io::stderr);
-        match self.log_json {
-            true => log.json().init(),
-            false => log.init(),
-        }
-        Ok(())
     }
 }
 

@@ -21,6 +21,7 @@ const PORTS: [u16; 2] = [443, 6121];
 ///
 /// On SIGTERM or Ctrl-C it takes no new session and lets those under way end; a second time it ends at once.
 #[derive(clap::Args)]
+#[command(group(clap::ArgGroup::new("trust").required(true)))]
 pub struct Serve {
     /// The server's id, which tokens name: letters, digits, `-`.
     #[arg(long, value_parser = id)]
@@ -32,10 +33,10 @@ pub struct Serve {
     #[arg(long, value_name = "PORT")]
     port: Vec<u16>,
     /// The key tokens are signed with: `token_key` of the collector's metadata, 64 hexadecimal digits.
-    #[arg(long, value_name = "HEX", required_unless_present = "collector", value_parser = key)]
+    #[arg(long, value_name = "HEX", group = "trust", value_parser = key)]
     token_key: Option<VerifyingKey>,
     /// Ask this collector for the key, once, at the start.
-    #[arg(long, value_name = "URL", conflicts_with = "token_key")]
+    #[arg(long, value_name = "URL", group = "trust")]
     collector: Option<String>,
     /// The certificate (PEM, its chain after it); a self-signed one, kept in the state, by default.
     #[arg(long, value_name = "FILE", requires = "key")]

@@ -21,7 +21,7 @@ pub use link::{Burst, Change, Link, Queue, QueueKind, Reorder};
 pub use parse::Document;
 pub use schema::json_schema;
 pub use set::{Origin, Setting};
-pub use traffic::{Bulk, Interactive, Ping, Traffic};
+pub use traffic::{Bulk, Flow, Interactive, Iperf, Ping, Traffic};
 pub use walk::{Walk, Waypoint};
 
 use crate::family::Family;

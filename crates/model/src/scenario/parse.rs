@@ -211,7 +211,7 @@ fn explain(tree: &Spanned<DeTable<'_>>, error: &toml::de::Error) -> (KeyPath, St
         return (key, message);
     }
     let message = if key == KeyPath::top("traffic") {
-        "one pattern, written as a table such as [traffic.interactive], [traffic.ping] or \
+        "one pattern, written as a table such as [traffic.interactive], [traffic.ping], [traffic.iperf] or \
          [traffic.bulk], was expected"
             .to_owned()
     } else if text == "invalid type: map, expected a sequence" {

@@ -1,5 +1,6 @@
 //! What the application does: the parameters of each traffic pattern.
 
+use crate::path::Direction;
 use crate::units::{ByteSize, Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,6 +15,8 @@ pub enum Traffic {
     Ping(Ping),
     /// One large download.
     Bulk(Bulk),
+    /// As much as the network takes, for a time.
+    Iperf(Iperf),
 }
 
 impl Traffic {
@@ -23,6 +26,7 @@ impl Traffic {
             Traffic::Interactive(_) => "interactive",
             Traffic::Ping(_) => "ping",
             Traffic::Bulk(_) => "bulk",
+            Traffic::Iperf(_) => "iperf",
         }
     }
 
@@ -31,6 +35,7 @@ impl Traffic {
         match self {
             Traffic::Interactive(_) => 2,
             Traffic::Ping(_) | Traffic::Bulk(_) => 1,
+            Traffic::Iperf(t) => t.direction.directions().len(),
         }
     }
 }
@@ -89,6 +94,52 @@ impl Default for Bulk {
     fn default() -> Self {
         Bulk {
             size: ByteSize::from_bytes(10_000_000),
+        }
+    }
+}
+
+/// As much as the network takes, for a fixed time (MultipathTester, section II-A: 7 s): blocks, each
+/// acknowledged by the peer's application, so that the throughput of each second can be told.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Iperf {
+    /// How long new blocks are sent.
+    pub duration: Span,
+    /// Who sends.
+    pub direction: Flow,
+    /// Bytes of a block; at least 9.
+    pub block_size: ByteSize,
+}
+
+impl Default for Iperf {
+    fn default() -> Self {
+        Iperf {
+            duration: Span::from_millis(7_000),
+            direction: Flow::Up,
+            block_size: ByteSize::from_bytes(16_000),
+        }
+    }
+}
+
+/// In which directions data flows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Flow {
+    /// The client sends.
+    Up,
+    /// The server sends.
+    Down,
+    /// Both send, at once.
+    Both,
+}
+
+impl Flow {
+    /// The directions, in the order of their channels.
+    pub fn directions(self) -> &'static [Direction] {
+        match self {
+            Flow::Up => &[Direction::Up],
+            Flow::Down => &[Direction::Down],
+            Flow::Both => &[Direction::Up, Direction::Down],
         }
     }
 }

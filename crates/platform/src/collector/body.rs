@@ -72,3 +72,61 @@ pub async fn json<T: DeserializeOwned>(body: Body, most: u64) -> Result<T, Refus
         }
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytes::Bytes;
+    use std::io;
+
+    const SPEED: Speed = Speed {
+        within: Duration::from_secs(60),
+        bytes_per_second: 1_000,
+    };
+
+    /// A body of `pieces` of 1,000 bytes, one every `period`.
+    fn body(pieces: usize, period: Duration) -> Body {
+        let piece = || Ok::<_, io::Error>(Bytes::from_static(&[b' '; 1_000]));
+        let (sender, receiver) = tokio::sync::mpsc::channel(1);
+        tokio::spawn(async move {
+            for _ in 0..pieces {
+                tokio::time::sleep(period).await;
+                if sender.send(piece()).await.is_err() {
+                    break;
+                }
+            }
+        });
+        Body::from_stream(tokio_stream::wrappers::ReceiverStream::new(receiver))
+    }
+
+    async fn took(body: Body) -> (Result<usize, Refusal>, u64) {
+        let begin = Instant::now();
+        let read = read(body, 1 << 20, SPEED).await.map(|bytes| bytes.len());
+        (read, begin.elapsed().as_secs())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn slow_bodies_are_cut_and_steady_ones_are_not() {
+        let silent = Body::from_stream(tokio_stream::pending::<Result<Bytes, io::Error>>());
+        let (read, seconds) = took(silent).await;
+        assert!(read.is_err() && seconds == 10, "after the grace: {seconds}");
+        // Half the rate lasts twice as long as the grace.
+        let (read, seconds) = took(body(100, Duration::from_secs(2))).await;
+        assert!(read.is_err() && (18..=22).contains(&seconds), "{seconds}");
+        let (read, _) = took(body(50, Duration::from_millis(900))).await;
+        assert_eq!(read.ok(), Some(50_000));
+        // Fast enough, and still not there in time.
+        let (read, seconds) = took(body(1_000, Duration::from_millis(500))).await;
+        assert!(read.is_err() && seconds == 60, "{seconds}");
+    }
+
+    #[tokio::test]
+    async fn a_body_ends_at_its_bound() {
+        let bytes = |n: usize| Body::from(vec![b' '; n]);
+        assert_eq!(
+            read(bytes(100), 100, SPEED).await.ok().map(|b| b.len()),
+            Some(100)
+        );
+        assert!(read(bytes(101), 100, SPEED).await.is_err());
+    }
+}

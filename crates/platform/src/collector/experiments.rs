@@ -2,22 +2,20 @@
 
 use crate::api::{Experiment, ExperimentTraffic};
 use model::live::Mode;
-use model::scenario::{Bulk, Interactive, Ping, Traffic};
+use model::scenario::{Bulk, Interactive, Iperf, Ping, Traffic};
 
 /// MultipathTester's two modes (section II): everything one after the other while nothing moves, and
 /// the multipath transports side by side on a walk.
 pub fn default_experiments() -> Vec<Experiment> {
     let names = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
     let lasting = |traffic, seconds| ExperimentTraffic { traffic, seconds };
-    let mut stable = vec![
+    let stable = vec![
         lasting(Traffic::Ping(Ping::default()), 15),
         lasting(Traffic::Bulk(Bulk::default()), 60),
+        // Seven seconds, and the time to empty the queues.
+        lasting(Traffic::Iperf(Iperf::default()), 15),
         lasting(Traffic::Interactive(Interactive::default()), 10),
     ];
-    // Seven seconds as fast as possible, in builds that have the pattern.
-    if let Ok(iperf) = serde_json::from_value::<Traffic>(serde_json::json!({"iperf": {}})) {
-        stable.push(lasting(iperf, 7));
-    }
     vec![
         Experiment {
             name: "stable".to_owned(),

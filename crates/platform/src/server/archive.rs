@@ -4,6 +4,7 @@
 use measure::Clock;
 use model::live::SessionRecords;
 use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 
 /// Bytes in memory of all records.
 const MAX_BYTES: usize = 512 << 20;
@@ -18,7 +19,7 @@ pub(super) struct Archive {
 }
 
 struct Kept {
-    records: SessionRecords,
+    records: Arc<SessionRecords>,
     clock: Clock,
     expires_s: u64,
     bytes: usize,
@@ -36,7 +37,7 @@ impl Archive {
         bytes: usize,
     ) {
         let kept = Kept {
-            records,
+            records: Arc::new(records),
             clock,
             expires_s,
             bytes,
@@ -50,13 +51,11 @@ impl Archive {
         }
     }
 
-    /// The records of a token's session, with the session's time now.
-    pub(super) fn fetch(&mut self, token: &str) -> Option<SessionRecords> {
+    /// The records of a token's session, and the session's time now, in microseconds.
+    pub(super) fn fetch(&mut self, token: &str) -> Option<(Arc<SessionRecords>, u64)> {
         let kept = self.kept.get_mut(token)?;
         kept.fetched = true;
-        let mut records = kept.records.clone();
-        records.now_us = kept.clock.now().as_micros();
-        Some(records)
+        Some((Arc::clone(&kept.records), kept.clock.now().as_micros()))
     }
 
     /// Whether a session with this token is over.
@@ -92,20 +91,11 @@ impl Archive {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::server::recorder::Recorder;
+    use crate::server::recorder::empty;
     use model::Time;
-    use model::manifest::Stack;
 
     fn records() -> SessionRecords {
-        let stack = Stack {
-            name: "linux".into(),
-            version: String::new(),
-            congestion: String::new(),
-            path_manager: String::new(),
-            scheduler: String::new(),
-            security: None,
-        };
-        Recorder::new("near", stack).snapshot(Time::ZERO, Vec::new(), None)
+        empty().snapshot(Time::ZERO, Vec::new(), None)
     }
 
     #[test]
@@ -116,7 +106,10 @@ mod tests {
             let token = format!("t{n}");
             archive.keep(token, records(), clock, expires_s, MAX_BYTES / 2);
         }
-        assert_eq!(["t0", "t1", "t2"].map(|t| archive.has(t)), [false, true, true]);
+        assert_eq!(
+            ["t0", "t1", "t2"].map(|t| archive.has(t)),
+            [false, true, true]
+        );
         assert!(archive.has_unfetched());
         assert!(archive.fetch("t1").is_some() && archive.fetch("t2").is_some());
         assert!(!archive.has_unfetched());

@@ -6,7 +6,6 @@ use super::gate::Permit;
 use super::metrics::Family;
 use super::reasons::Refusal;
 use super::stream::Stream;
-use model::live::SessionRecords;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -49,9 +48,9 @@ pub(super) async fn serve(
             }
         }
         (Request::Records, Some(token)) => {
-            let records = desk.records(&token).await?;
+            let (json, _on_its_way) = desk.records(&token).await?;
             desk.metrics().add(Family::RecordsTotal, "", 1);
-            timeout(RECORDS_LIMIT, hand_out(&mut stream, &records))
+            timeout(RECORDS_LIMIT, hand_out(&mut stream, &json))
                 .await
                 .unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
                 .map_err(Refusal::Broken)?;
@@ -83,11 +82,10 @@ async fn read(stream: &mut Stream) -> Result<Hello, Refusal> {
 }
 
 /// Length and JSON, and the end.
-async fn hand_out(stream: &mut Stream, records: &SessionRecords) -> io::Result<()> {
-    let json = serde_json::to_vec(records)?;
+async fn hand_out(stream: &mut Stream, json: &[u8]) -> io::Result<()> {
     let length = u32::try_from(json.len()).map_err(io::Error::other)?;
     stream.write_all(&length.to_be_bytes()).await?;
-    stream.write_all(&json).await?;
+    stream.write_all(json).await?;
     stream.shutdown().await?;
     // Closing at once could reset what is on its way: the client closes when it has all.
     let mut rest = [0; 64];

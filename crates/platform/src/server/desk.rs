@@ -5,6 +5,7 @@ use super::archive::Archive;
 use super::gate::{Gate, Permit};
 use super::metrics::{Family, Metrics};
 use super::reasons::{Cut, Refusal};
+use super::recorder::{Recorded, json};
 use super::session::{Allowance, Session};
 use super::spent::{Spent, now_s};
 use super::stream::Stream;
@@ -24,6 +25,10 @@ const PING_BYTES: u64 = 100;
 const PING_SECONDS: u32 = 30;
 /// Commands that may wait for a session.
 const COMMANDS: usize = 32;
+
+/// Records that may be on their way at once, of one token (a client whose path died asks again) and of all.
+const HAND_OUTS_OF_TOKEN: usize = 3;
+const HAND_OUTS: usize = 128;
 
 /// What is told to a session under way.
 pub(super) enum Command {
@@ -50,6 +55,7 @@ pub(super) struct Desk {
     gate: Arc<Gate>,
     metrics: Arc<Metrics>,
     spent: Spent,
+    recorded: Recorded,
     state: Mutex<State>,
 }
 
@@ -59,6 +65,8 @@ struct State {
     pings: usize,
     draining: bool,
     archive: Archive,
+    /// Records on their way, by token.
+    handed_out: HashMap<String, usize>,
 }
 
 struct Live {
@@ -77,6 +85,7 @@ impl Desk {
             gate: Gate::new(config.limits),
             metrics,
             spent: Spent::open(&config.state)?,
+            recorded: Recorded::default(),
             state: Mutex::default(),
         })
     }
@@ -95,6 +104,11 @@ impl Desk {
 
     pub(super) fn metrics(&self) -> &Arc<Metrics> {
         &self.metrics
+    }
+
+    /// The memory of all recorders.
+    pub(super) fn recorded(&self) -> Recorded {
+        Arc::clone(&self.recorded)
     }
 
     /// Counts and logs that somebody was turned away.
@@ -234,26 +248,39 @@ impl Desk {
         }
     }
 
-    /// What was recorded of the token's session.
-    pub(super) async fn records(&self, token: &str) -> Result<SessionRecords, Refusal> {
+    /// What was recorded of the token's session, as JSON, while it is being handed out.
+    pub(super) async fn records(
+        self: &Arc<Desk>,
+        token: &str,
+    ) -> Result<(Vec<u8>, HandOut), Refusal> {
         let (sender, answer) = oneshot::channel();
-        {
+        let hand_out = HandOut::new(self, token)?;
+        let kept = {
             let mut state = self.state();
-            if let Some(records) = state.archive.fetch(token) {
-                return Ok(records);
+            let kept = state.archive.fetch(token);
+            if kept.is_none() {
+                let live = state.live.get(token).ok_or(Refusal::NoRecords)?;
+                let asked = live.commands.try_send(Command::Records(sender));
+                asked.map_err(|_| Refusal::NoRecords)?;
             }
-            let live = state.live.get(token).ok_or(Refusal::NoRecords)?;
-            let asked = live.commands.try_send(Command::Records(sender));
-            asked.map_err(|_| Refusal::NoRecords)?;
-        }
-        match answer.await {
-            Ok(records) => Ok(records),
-            // It ended in between.
-            Err(_) => {
-                let records = self.state().archive.fetch(token);
-                records.ok_or(Refusal::NoRecords)
-            }
-        }
+            kept
+        };
+        let (records, now_us) = match kept {
+            Some(kept) => kept,
+            None => match answer.await {
+                Ok(records) => {
+                    let now_us = records.now_us;
+                    (Arc::new(records), now_us)
+                }
+                // It ended in between.
+                Err(_) => {
+                    let records = self.state().archive.fetch(token);
+                    records.ok_or(Refusal::NoRecords)?
+                }
+            },
+        };
+        let json = json(&records, now_us).map_err(|e| Refusal::Broken(e.into()))?;
+        Ok((json, hand_out))
     }
 
     /// Takes no new session from now on.
@@ -291,6 +318,41 @@ impl Desk {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Records on their way to a client, which take memory until it has them.
+pub(super) struct HandOut {
+    desk: Arc<Desk>,
+    token: String,
+}
+
+impl HandOut {
+    fn new(desk: &Arc<Desk>, token: &str) -> Result<HandOut, Refusal> {
+        let mut state = desk.state();
+        let of_token = state.handed_out.get(token).copied().unwrap_or(0);
+        let all: usize = state.handed_out.values().sum();
+        if of_token >= HAND_OUTS_OF_TOKEN || all >= HAND_OUTS {
+            return Err(Refusal::Busy);
+        }
+        state.handed_out.insert(token.to_owned(), of_token + 1);
+        drop(state);
+        Ok(HandOut {
+            desk: Arc::clone(desk),
+            token: token.to_owned(),
+        })
+    }
+}
+
+impl Drop for HandOut {
+    fn drop(&mut self) {
+        let mut state = self.desk.state();
+        if let Some(count) = state.handed_out.get_mut(&self.token) {
+            *count -= 1;
+            if *count == 0 {
+                state.handed_out.remove(&self.token);
+            }
+        }
     }
 }
 

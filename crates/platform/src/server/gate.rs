@@ -111,7 +111,10 @@ mod tests {
         ];
         assert!(matches!(from("203.0.113.1"), Err(Refusal::Connections)));
         drop(first);
-        assert_eq!(from("192.0.2.4").expect("room again").prefix(), "192.0.2.0/24");
+        assert_eq!(
+            from("192.0.2.4").expect("room again").prefix(),
+            "192.0.2.0/24"
+        );
         assert_eq!(gate.inside().by_prefix.len(), 3);
     }
 }

@@ -64,10 +64,7 @@ impl Lanes {
     }
 
     /// The channels for the half, while `cx` is being woken.
-    pub(super) fn polled<'l, 'c, 'w>(
-        &'l mut self,
-        cx: &'c mut Context<'w>,
-    ) -> Polled<'l, 'c, 'w> {
+    pub(super) fn polled<'l, 'c, 'w>(&'l mut self, cx: &'c mut Context<'w>) -> Polled<'l, 'c, 'w> {
         Polled { lanes: self, cx }
     }
 
@@ -178,7 +175,9 @@ impl Channels for Polled<'_, '_, '_> {
 
     fn read(&mut self, channel: usize, buffer: &mut [u8]) -> usize {
         let left = self.lanes.budget - self.lanes.received - self.lanes.sent;
-        let room = buffer.len().min(usize::try_from(left).unwrap_or(usize::MAX));
+        let room = buffer
+            .len()
+            .min(usize::try_from(left).unwrap_or(usize::MAX));
         let Some(Some(lane)) = self.lanes.lanes.get_mut(channel) else {
             return 0;
         };

@@ -161,7 +161,11 @@ mod tests {
         metrics.add(Family::RefusedTotal, "prefix", 2);
         metrics.add(Family::RefusedTotal, "hello", 1);
         let held = metrics.hold(Family::Sessions, "mptcp");
-        assert!(metrics.text().contains("walkabout_server_sessions{transport=\"mptcp\"} 1\n"));
+        assert!(
+            metrics
+                .text()
+                .contains("walkabout_server_sessions{transport=\"mptcp\"} 1\n")
+        );
         drop(held);
         let text = metrics.text();
         assert!(text.contains("walkabout_server_sessions{transport=\"mptcp\"} 0\n"));

@@ -34,6 +34,8 @@ pub(super) enum Refusal {
     Taken,
     #[error("there are no records of this token's session (any more)")]
     NoRecords,
+    #[error("as many records as may be are on their way already")]
+    Busy,
     #[error("the token cannot be written down as used, so it cannot be accepted: {0}")]
     State(String),
 }
@@ -60,6 +62,7 @@ impl Refusal {
             Refusal::OtherSession => "other-session",
             Refusal::Taken => "taken",
             Refusal::NoRecords => "no-records",
+            Refusal::Busy => "busy",
             Refusal::State(_) => "state",
         }
     }

@@ -74,7 +74,7 @@ impl Session {
         let desk = registration.desk();
         let (limits, metrics) = (*desk.limits(), Arc::clone(desk.metrics()));
         let transport = first.stream.transport();
-        let mut recorder = Recorder::new(desk.id(), stack(&first.stream));
+        let mut recorder = Recorder::new(desk.id(), stack(&first.stream), desk.recorded());
         let start = event(Time::ZERO, EventKind::ApplicationStart, transport.name());
         recorder.event(start);
         let queue = limits.queued_bytes;
@@ -141,7 +141,10 @@ impl Session {
     /// Says goodbye: to a client that was cut with the reason, where its transport has a place for it.
     fn close(self, end: Option<Cut>) {
         let Some(cut) = end else { return };
-        let connection = self.lanes.iter().find_map(|(_, lane)| lane.stream.connection());
+        let connection = self
+            .lanes
+            .iter()
+            .find_map(|(_, lane)| lane.stream.connection());
         if let Some(connection) = connection.cloned() {
             let reason = cut.to_string();
             connection.connection().close(quic::CUT, reason.as_bytes());
@@ -255,7 +258,10 @@ impl Session {
             return;
         }
         self.sampler.look(now, &self.lanes, &mut self.rows);
-        let connection = self.lanes.iter().find_map(|(_, lane)| lane.stream.connection());
+        let connection = self
+            .lanes
+            .iter()
+            .find_map(|(_, lane)| lane.stream.connection());
         let connection = connection.cloned();
         self.recorder
             .samples(now, &mut self.rows, connection.is_some());

@@ -39,8 +39,12 @@ pub(super) fn claim(folder: &Path) -> Result<Flock<File>, ServerError> {
     let opened = options
         .open(&file)
         .map_err(|e| wrong(&file, format!("it cannot be opened: {e}")))?;
-    Flock::lock(opened, FlockArg::LockExclusiveNonblock)
-        .map_err(|_| wrong(&file, "another server uses this folder: give each its own".into()))
+    Flock::lock(opened, FlockArg::LockExclusiveNonblock).map_err(|_| {
+        wrong(
+            &file,
+            "another server uses this folder: give each its own".into(),
+        )
+    })
 }
 
 /// Seconds since 1970.
@@ -187,7 +191,9 @@ impl Writer {
             self.forget(now_s());
         }
         if self.known.len() >= MAX {
-            return Err(format!("{MAX} tokens that have not expired were used already"));
+            return Err(format!(
+                "{MAX} tokens that have not expired were used already"
+            ));
         }
         self.known.insert(add.id.clone(), add.expires_s);
         *text += &format!("{} {}\n", add.id, add.expires_s);

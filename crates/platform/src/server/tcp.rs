@@ -48,9 +48,7 @@ async fn serve(desk: Arc<Desk>, stream: TcpStream, permit: Permit) {
     let permit = permit.counted(desk.metrics().hold(Family::Connections, transport));
     let limit = Duration::from_secs(desk.limits().hello_seconds.into());
     let deadline = Instant::now() + limit;
-    if let Err(refusal) =
-        connection::serve(&desk, stream, &prefix, Some(permit), deadline).await
-    {
+    if let Err(refusal) = connection::serve(&desk, stream, &prefix, Some(permit), deadline).await {
         desk.refused(&prefix, transport, &refusal);
     }
 }

@@ -173,7 +173,7 @@ impl Transaction {
     /// The rows that `sql` answers with.
     pub(super) async fn rows(
         &mut self,
-        sql: &'static str,
+        sql: impl SqlSafeStr,
         values: Vec<Value>,
     ) -> Result<Vec<Row>, StoreError> {
         match self {
@@ -191,7 +191,7 @@ impl Transaction {
     /// How many rows `sql` changed.
     pub(super) async fn execute(
         &mut self,
-        sql: &'static str,
+        sql: impl SqlSafeStr,
         values: Vec<Value>,
     ) -> Result<u64, StoreError> {
         Ok(match self {

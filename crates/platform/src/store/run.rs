@@ -1,70 +1,138 @@
 //! How does a run become rows, and rows its summary again?
 
-use super::database::{Database, Row, Transaction, Value, values};
+use super::database::{Database, Row, Transaction, Value, text, values};
 use super::{NewRun, Put, StoreError};
 use crate::api::{MetricValue, RunSummary};
 use jiff::Timestamp;
 use model::manifest::Status;
 use sqlx::AssertSqlSafe;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, LazyLock};
 
-/// The columns of a summary, in the order [`summary`] reads them.
-macro_rules! summary_columns {
-    () => {
-        "number, id, test, started_at, stored_us, experiment, mode, server, transport, policy, \
-         pattern, family, port, status, invalid, ended, networks, duration_us, walkabout_version, \
-         publish, metrics"
-    };
+/// The columns of a summary after the run's number, in the order [`summary`] reads them.
+const SUMMARY: &str = "id, test, started_at, stored_us, experiment, mode, server, transport, policy, \
+     pattern, family, port, status, invalid, ended, networks, duration_us, walkabout_version, \
+     publish, metrics";
+
+/// Rows that one statement inserts at most.
+const ROWS: usize = 16;
+
+/// Statements for 1, 2, 4, 8 and 16 rows: few enough to stay prepared.
+struct PerRows(Vec<Arc<str>>);
+
+impl PerRows {
+    /// `of` is given as many lists of `columns` placeholders as there are rows.
+    fn new(columns: usize, of: impl Fn(&[String]) -> String) -> PerRows {
+        let row = |row: usize| {
+            let places = (1..=columns).map(|column| format!("${}", row * columns + column));
+            format!("({})", places.collect::<Vec<_>>().join(", "))
+        };
+        let statement = |power: u32| of(&(0..1 << power).map(row).collect::<Vec<_>>()).into();
+        PerRows((0..=ROWS.ilog2()).map(statement).collect())
+    }
+
+    /// The statement for most of `rows`, and how many.
+    fn of(&self, rows: usize) -> (usize, AssertSqlSafe<Arc<str>>) {
+        let power = rows.min(ROWS).ilog2();
+        // Of placeholders and column names.
+        let statement = Arc::clone(&self.0[power as usize]);
+        (1 << power, AssertSqlSafe(statement))
+    }
 }
 
-/// Puts `run` into the database, to be found when the transaction is committed.
-pub(super) async fn put(transaction: &mut Transaction, run: &NewRun) -> Result<Put, StoreError> {
-    // First of all the lock: of two that put the same run at once, the second finds it.
-    let number = transaction.count("runs", 1).await?;
-    let known = transaction
-        .rows(
-            "SELECT content_sha256, secret_sha256 FROM runs WHERE id = $1 \
-             UNION ALL SELECT NULL, NULL FROM tombstones WHERE id = $1",
-            values![run.summary.id.as_str()],
+static KNOWN: LazyLock<PerRows> = LazyLock::new(|| {
+    PerRows::new(1, |ids| {
+        let ids = ids.join(", ");
+        format!(
+            "SELECT id, content_sha256, secret_sha256 FROM runs WHERE id IN ({ids}) \
+             UNION ALL SELECT id, NULL, NULL FROM tombstones WHERE id IN ({ids})"
         )
-        .await?;
-    if let Some(known) = known.first() {
-        let (content, secret): (Option<Vec<u8>>, Option<Vec<u8>>) = (known.get(0)?, known.get(1)?);
-        return Ok(match content {
-            None => Put::Deleted,
+    })
+});
+
+static INSERT_RUNS: LazyLock<PerRows> = LazyLock::new(|| {
+    PerRows::new(COLUMNS, |rows| {
+        let rows = rows.join(", ");
+        format!(
+            "INSERT INTO runs (number, {SUMMARY}, expires_s, counts, platform, prefix, delay_max_s, \
+             delay_max_censored, delay_max_up_s, delay_max_up_censored, delay_max_down_s, \
+             delay_max_down_censored, handover_sent_s, handover_sent_censored, cellular_cause, \
+             secret_sha256, content_sha256) VALUES {rows}"
+        )
+    })
+});
+
+static INSERT_DOCUMENTS: LazyLock<PerRows> = LazyLock::new(|| {
+    PerRows::new(2, |rows| {
+        let rows = rows.join(", ");
+        format!("INSERT INTO documents (number, document) VALUES {rows}")
+    })
+});
+
+/// Puts `runs` into the database, to be found when the transaction is committed.
+pub(super) async fn put(
+    transaction: &mut Transaction,
+    runs: &[&NewRun],
+) -> Result<Vec<Put>, StoreError> {
+    if runs.is_empty() {
+        return Ok(Vec::new());
+    }
+    // First of all the lock: of two that put the same run at once, the second finds it.
+    let count = signed(runs.len() as u64);
+    let last = transaction.count("runs", count).await?;
+    let mut known = known(transaction, runs).await?;
+    let mut done = Vec::with_capacity(runs.len());
+    let (mut rows, mut documents) = (Vec::new(), Vec::new());
+    for (number, run) in (last - count + 1..).zip(runs) {
+        let hashes = (run.content_sha256.to_vec(), run.secret_sha256.to_vec());
+        let id = text(&run.summary.id);
+        done.push(match known.get(&id) {
+            Some(None) => Put::Deleted,
             // With another secret it is another's: who is told that it is stored can delete it.
-            Some(content)
-                if content == run.content_sha256
-                    && secret.as_deref() == Some(&run.secret_sha256[..]) =>
-            {
-                Put::AlreadyStored
+            Some(Some(stored)) if *stored == hashes => Put::AlreadyStored,
+            Some(Some(_)) => Put::Conflict,
+            None => {
+                rows.push(columns(number, run)?);
+                documents.push(values![number, &run.document[..]]);
+                known.insert(id, Some(hashes));
+                Put::Stored
             }
-            Some(_) => Put::Conflict,
         });
     }
-    transaction
-        .execute(
-            concat!(
-                "INSERT INTO runs (",
-                summary_columns!(),
-                ", expires_s, counts, platform, prefix, delay_max_s, delay_max_censored, \
-                 delay_max_up_s, delay_max_up_censored, delay_max_down_s, delay_max_down_censored, \
-                 handover_sent_s, handover_sent_censored, cellular_cause, secret_sha256, \
-                 content_sha256) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, \
-                 $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, $28, $29, \
-                 $30, $31, $32, $33, $34, $35, $36)"
-            ),
-            columns(number, run)?,
-        )
-        .await?;
-    transaction
-        .execute(
-            "INSERT INTO documents (number, document) VALUES ($1, $2)",
-            values![number, &run.document[..]],
-        )
-        .await?;
-    Ok(Put::Stored)
+    for (statements, mut rows) in [(&INSERT_RUNS, rows), (&INSERT_DOCUMENTS, documents)] {
+        while !rows.is_empty() {
+            let (count, statement) = statements.of(rows.len());
+            let values = rows.drain(..count).flatten().collect();
+            transaction.execute(statement, values).await?;
+        }
+    }
+    Ok(done)
 }
+
+/// What is known of the ids of `runs`: of those stored the hashes of content and secret, of those deleted
+/// that they were.
+async fn known(
+    transaction: &mut Transaction,
+    runs: &[&NewRun],
+) -> Result<HashMap<String, Option<(Vec<u8>, Vec<u8>)>>, StoreError> {
+    let mut known = HashMap::new();
+    let mut left = runs;
+    while !left.is_empty() {
+        let (count, statement) = KNOWN.of(left.len());
+        let (some, others) = left.split_at(count);
+        let ids = some.iter().map(|run| Value::from(&run.summary.id[..]));
+        let rows = transaction.rows(statement, ids.collect()).await?;
+        for row in &rows {
+            let (content, secret): (Option<_>, Option<_>) = (row.get(1)?, row.get(2)?);
+            known.insert(row.get(0)?, content.zip(secret));
+        }
+        left = others;
+    }
+    Ok(known)
+}
+
+/// How many values [`columns`] makes.
+const COLUMNS: usize = 36;
 
 /// The values of the columns of `runs`.
 fn columns(number: i64, run: &NewRun) -> Result<Vec<Value>, StoreError> {
@@ -147,7 +215,7 @@ fn status_name(status: Status) -> &'static str {
     }
 }
 
-/// The summary in a row of [`summary_columns`], and the run's number.
+/// The summary in a row of the run's number and [`SUMMARY`], and the number.
 fn summary(row: &Row) -> Result<(i64, RunSummary), StoreError> {
     let number: i64 = row.get(0)?;
     let damaged = |what: String| StoreError::Damaged(format!("run {number}: {what}"));
@@ -194,12 +262,10 @@ pub(super) async fn get(
     database: &Database,
     id: &str,
 ) -> Result<Option<(RunSummary, Vec<u8>)>, StoreError> {
-    let sql = concat!(
-        "SELECT ",
-        summary_columns!(),
-        ", document FROM runs JOIN documents USING (number) WHERE id = $1"
+    let sql = format!(
+        "SELECT number, {SUMMARY}, document FROM runs JOIN documents USING (number) WHERE id = $1"
     );
-    let rows = database.rows(sql, values![id]).await?;
+    let rows = database.rows(AssertSqlSafe(sql), values![id]).await?;
     let Some(row) = rows.first() else {
         return Ok(None);
     };
@@ -213,21 +279,18 @@ pub(super) async fn summaries(
 ) -> Result<Vec<RunSummary>, StoreError> {
     /// One statement for any page, which stays prepared.
     const PAGE: usize = 50;
+    let places: Vec<String> = (1..=PAGE).map(|place| format!("${place}")).collect();
+    let sql: Arc<str> = format!(
+        "SELECT number, {SUMMARY} FROM runs WHERE number IN ({}) ORDER BY number DESC",
+        places.join(", ")
+    )
+    .into();
     let mut runs = Vec::with_capacity(numbers.len());
     for page in numbers.chunks(PAGE) {
-        let places: Vec<String> = (1..=PAGE).map(|place| format!("${place}")).collect();
-        let sql = format!(
-            concat!(
-                "SELECT ",
-                summary_columns!(),
-                " FROM runs WHERE number IN ({}) ORDER BY number DESC"
-            ),
-            places.join(", ")
-        );
         // No run has the number 0.
         let values = (0..PAGE).map(|i| Value::Int(page.get(i).copied().unwrap_or(0)));
-        // Of the numbers of its places, and nothing else.
-        let rows = database.rows(AssertSqlSafe(sql), values.collect()).await?;
+        let sql = AssertSqlSafe(Arc::clone(&sql));
+        let rows = database.rows(sql, values.collect()).await?;
         for row in &rows {
             runs.push(summary(row)?.1);
         }

@@ -1,7 +1,7 @@
 //! How do many small writes become durable at once? Those that wait go into one transaction, each is
 //! acknowledged after its commit: a disk does hundreds of commits a second, not thousands.
 
-use super::database::{Database, Transaction};
+use super::database::Database;
 use super::quota::{self, Spending};
 use super::{NewRun, Put, StoreError, live, run};
 use crate::api::LiveBatch;
@@ -89,10 +89,22 @@ async fn write(database: Database, mut waiting: mpsc::Receiver<Job>) {
 /// Does `jobs` in one transaction.
 async fn together(database: &Database, jobs: &[Job]) -> Result<Vec<Done>, StoreError> {
     let mut transaction = database.begin().await?;
-    let mut done = Vec::with_capacity(jobs.len());
+    let (mut done, mut runs) = (Vec::with_capacity(jobs.len()), Vec::new());
     for job in jobs {
-        done.push(job.carry_out(&mut transaction).await?);
+        match job {
+            Job::Spend(spending, _) => {
+                done.push(Done::Spend(quota::spend(&mut transaction, spending).await?));
+            }
+            Job::Live(batch, now_s, _) => {
+                live::push(&mut transaction, batch, *now_s).await?;
+                done.push(Done::Live);
+            }
+            // The last by their place.
+            Job::Put(run, _) => runs.push(&**run),
+        }
     }
+    let puts = run::put(&mut transaction, &runs).await?;
+    done.extend(puts.into_iter().map(Done::Put));
     transaction.commit().await?;
     Ok(done)
 }
@@ -105,17 +117,6 @@ impl Job {
             Job::Live(..) => (1, ""),
             Job::Put(..) => (2, ""),
         }
-    }
-
-    async fn carry_out(&self, transaction: &mut Transaction) -> Result<Done, StoreError> {
-        Ok(match self {
-            Job::Spend(spending, _) => Done::Spend(quota::spend(transaction, spending).await?),
-            Job::Live(batch, now_s, _) => {
-                live::push(transaction, batch, *now_s).await?;
-                Done::Live
-            }
-            Job::Put(run, _) => Done::Put(run::put(transaction, run).await?),
-        })
     }
 
     /// Who no longer waits for the answer is not told.

@@ -3,9 +3,9 @@
 use super::rig::{Ground, Server};
 use measure::transport::quic::{Congestion, Core, CoreConfig, PathAddress, Pin, Security};
 use model::{Name, Seed, Time};
-use walkabout_platform::server::Limits;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
+use walkabout_platform::server::Limits;
 
 /// A client's first datagram.
 fn initial(server: &Server, seed: u64) -> Vec<u8> {
@@ -42,10 +42,14 @@ fn exchange(server: &Server, datagrams: &[Vec<u8>]) -> (usize, usize) {
     // Everything that was sent is answered or not within milliseconds: the marker from another socket
     // is answered after it.
     let marker = UdpSocket::bind("127.0.0.1:0").expect("a socket");
-    marker.set_read_timeout(Some(super::rig::PATIENCE)).expect("set");
+    marker
+        .set_read_timeout(Some(super::rig::PATIENCE))
+        .expect("set");
     marker.send_to(&initial(server, 999), target).expect("sent");
     marker.recv(&mut buffer).expect("the marker is answered");
-    socket.set_read_timeout(Some(Duration::from_millis(200))).expect("set");
+    socket
+        .set_read_timeout(Some(Duration::from_millis(200)))
+        .expect("set");
     while let Ok(n) = socket.recv(&mut buffer) {
         received += n;
     }
@@ -66,7 +70,10 @@ fn an_initial_gets_a_shorter_retry_and_nothing_else() {
     let (sent, received) = exchange(&server, &again);
     assert!(received <= sent / 5, "{received} of {sent}");
     let text = server.metrics();
-    assert!(!text.contains("connections_total{"), "no connection was made:\n{text}");
+    assert!(
+        !text.contains("connections_total{"),
+        "no connection was made:\n{text}"
+    );
     server.stop();
 }
 
@@ -93,7 +100,10 @@ fn nothing_short_is_answered_with_more() {
             let name = format!("version {version:#x}, {length} bytes");
             cases.push((name, with_version(version, length)));
         }
-        cases.push((format!("short header, {length} bytes"), short_header(length)));
+        cases.push((
+            format!("short header, {length} bytes"),
+            short_header(length),
+        ));
         cases.push((format!("zeros, {length} bytes"), vec![0; length]));
         cases.push((format!("ones, {length} bytes"), vec![0xff; length]));
     }
@@ -114,7 +124,9 @@ fn nothing_short_is_answered_with_more() {
 /// follow it, whose answers are known in length.
 fn exchange_quickly(server: &Server, datagram: &[u8]) -> (usize, usize) {
     let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
-    socket.set_read_timeout(Some(super::rig::PATIENCE)).expect("set");
+    socket
+        .set_read_timeout(Some(super::rig::PATIENCE))
+        .expect("set");
     let target = server.address();
     socket.send_to(datagram, target).expect("sent");
     let marker = initial(server, 998);

@@ -14,7 +14,13 @@ fn a_drain_lets_sessions_end_and_their_records_be_fetched() {
     let ground = Ground::new();
     let mut server = ground.serve(Limits::default());
     let token = ground.token();
-    let mut client = Client::new(By::Mptcp, server.address(), server.pin(), &interactive(), Some(&token));
+    let mut client = Client::new(
+        By::Mptcp,
+        server.address(),
+        server.pin(),
+        &interactive(),
+        Some(&token),
+    );
     client.until("served", |c| !c.log.is_empty());
     server.begin_stop();
     server.await_metric("walkabout_server_draining", 1);

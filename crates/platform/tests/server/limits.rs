@@ -5,12 +5,12 @@ use super::rig::{Ground, await_that};
 use measure::transport::Endpoint;
 use model::scenario::{Interactive, Ping, Traffic};
 use model::units::{ByteSize, Span};
-use walkabout_platform::server::Limits;
 use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 use traffic::Channels;
+use walkabout_platform::server::Limits;
 
 fn ping() -> Traffic {
     Traffic::Ping(Ping::default())
@@ -28,7 +28,9 @@ fn connect_from(local: [u8; 4], server: SocketAddr) -> TcpStream {
     bind(fd.as_raw_fd(), &local).expect("bound");
     connect(fd.as_raw_fd(), &SockaddrStorage::from(server)).expect("connected");
     let stream = TcpStream::from(fd);
-    stream.set_read_timeout(Some(super::rig::PATIENCE)).expect("set");
+    stream
+        .set_read_timeout(Some(super::rig::PATIENCE))
+        .expect("set");
     stream
 }
 
@@ -43,7 +45,10 @@ fn one_network_that_takes_all_it_may_leaves_room_for_others() {
         .map(|_| connect_from([127, 9, 9, 9], server.address()))
         .collect();
     server.await_metric("walkabout_server_refused_total{reason=\"prefix\"}", 30);
-    assert_eq!(server.metric("walkabout_server_connections{transport=\"tcp\"}"), 20);
+    assert_eq!(
+        server.metric("walkabout_server_connections{transport=\"tcp\"}"),
+        20
+    );
     for by in By::ALL {
         let mut client = Client::new(by, server.address(), server.pin(), &ping(), None);
         client.until("served beside the flood", |c| c.is_done());
@@ -70,7 +75,13 @@ fn no_more_connections_and_sessions_than_allowed() {
     });
     let interactive = Traffic::Interactive(Interactive::default());
     let address = server.address();
-    let mut first = Client::new(By::Tcp, address, server.pin(), &interactive, Some(&ground.token()));
+    let mut first = Client::new(
+        By::Tcp,
+        address,
+        server.pin(),
+        &interactive,
+        Some(&ground.token()),
+    );
     first.until("served", |c| !c.log.is_empty());
     let second = say(address, &hello(&interactive, Some(&ground.token())));
     assert!(is_turned_away(second));
@@ -78,7 +89,9 @@ fn no_more_connections_and_sessions_than_allowed() {
     server.await_metric("walkabout_server_connections{transport=\"tcp\"}", 2);
     let _third = connect(By::Tcp, address).expect("connected");
     server.await_metric("walkabout_server_connections{transport=\"tcp\"}", 3);
-    assert!(is_turned_away(connect(By::Tcp, address).expect("accepted by the kernel")));
+    assert!(is_turned_away(
+        connect(By::Tcp, address).expect("accepted by the kernel")
+    ));
     server.await_metric("walkabout_server_refused_total{reason=\"connections\"}", 1);
     first.close();
     server.stop();
@@ -157,7 +170,10 @@ fn a_client_that_takes_nothing_is_cut_before_it_fills_the_memory() {
     server.await_metric("walkabout_server_connections{transport=\"tcp\"}", 0);
     let kept = super::client::records(server.address(), &token).expect("records");
     let reason = kept.cut.expect("cut");
-    assert!(reason.contains("more than 1048576 bytes waited"), "{reason}");
+    assert!(
+        reason.contains("more than 1048576 bytes waited"),
+        "{reason}"
+    );
     drop(stream);
     server.stop();
 }
@@ -173,5 +189,61 @@ fn rubbish_within_a_pattern_ends_its_session_only() {
     let mut client = Client::new(By::Tcp, server.address(), server.pin(), &ping(), None);
     client.until("served", |c| c.is_done());
     client.close();
+    server.stop();
+}
+
+/// The clients a small server holds at once, on two cores shared with them.
+#[test]
+fn a_thousand_idle_connections_and_two_hundred_interactive_clients() {
+    const IDLE: usize = 1_000;
+    const ACTIVE: usize = 200;
+    let ground = Ground::new();
+    let server = ground.serve(Limits {
+        connections_per_prefix: 2 * (IDLE + 2 * ACTIVE),
+        hello_seconds: 3_600,
+        ..Limits::default()
+    });
+    assert_eq!(server.ready.missing, Vec::<String>::new());
+    let address = server.address();
+    let idle: Vec<TcpStream> = (0..IDLE)
+        .map(|_| connect(By::Tcp, address).expect("connected"))
+        .collect();
+    let connections = "walkabout_server_connections{transport=\"tcp\"}";
+    server.await_metric(connections, IDLE as u64);
+    let interactive = Traffic::Interactive(Interactive::default());
+    let mut active: Vec<Client> = (0..ACTIVE)
+        .map(|_| {
+            Client::new(
+                By::Tcp,
+                address,
+                server.pin(),
+                &interactive,
+                Some(&ground.token()),
+            )
+        })
+        .collect();
+    await_that("each has twenty answers", || {
+        active.iter_mut().for_each(Client::turn);
+        active.iter().all(|c| c.log.len() >= 20)
+    });
+    assert_eq!(server.metric(connections), (IDLE + 2 * ACTIVE) as u64);
+    assert_eq!(
+        server.metric("walkabout_server_sessions{transport=\"tcp\"}"),
+        ACTIVE as u64
+    );
+    let mut delays: Vec<u64> = active
+        .iter()
+        .flat_map(|c| c.log.iter().filter_map(|m| m.delay_us))
+        .collect();
+    delays.sort_unstable();
+    println!(
+        "{} messages: median {} us, p99 {} us",
+        delays.len(),
+        delays[delays.len() / 2],
+        delays[delays.len() * 99 / 100]
+    );
+    active.into_iter().for_each(|c| drop(c.close()));
+    drop(idle);
+    server.await_metric(connections, 0);
     server.stop();
 }

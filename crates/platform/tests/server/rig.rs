@@ -1,7 +1,5 @@
 //! A server on loopback, and the collector's half of the tokens.
 
-use walkabout_platform::server::{Config, Limits, Ready, ServerError, run};
-use walkabout_platform::token::{Claims, SigningKey, random_hex};
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 use std::path::PathBuf;
@@ -9,6 +7,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
+use walkabout_platform::server::{Config, Limits, Ready, ServerError, run};
+use walkabout_platform::token::{Claims, SigningKey, random_hex};
 
 /// Longer than anything here takes on a busy machine.
 pub const PATIENCE: Duration = Duration::from_secs(30);
@@ -167,7 +167,10 @@ impl Server {
 pub fn await_that(what: &str, mut done: impl FnMut() -> bool) {
     let start = Instant::now();
     while !done() {
-        assert!(start.elapsed() < PATIENCE, "not within {PATIENCE:?}: {what}");
+        assert!(
+            start.elapsed() < PATIENCE,
+            "not within {PATIENCE:?}: {what}"
+        );
         std::thread::yield_now();
         std::thread::park_timeout(Duration::from_millis(5));
     }

@@ -2,13 +2,13 @@
 
 use super::client::{By, Client, hello, is_turned_away, records, say};
 use super::rig::{Ground, Server, await_that, now_s};
-use model::record::EventKind;
-use model::scenario::{Bulk, Interactive, Ping, Traffic};
+use model::record::{EventKind, Message};
+use model::scenario::{Bulk, Flow, Interactive, Iperf, Ping, Traffic};
 use model::units::{ByteSize, Span};
 use model::{Direction, Side};
+use std::time::Duration;
 use walkabout_platform::server::Limits;
 use walkabout_platform::token::{Claims, SigningKey};
-use std::time::Duration;
 
 fn interactive() -> Traffic {
     Traffic::Interactive(Interactive {
@@ -30,7 +30,11 @@ fn client(by: By, server: &Server, traffic: &Traffic, token: &str) -> Client {
 fn every_transport_carries_both_directions_and_the_server_keeps_its_half() {
     let ground = Ground::new();
     let server = ground.serve(Limits::default());
-    assert_eq!(server.ready.missing, Vec::<String>::new(), "nothing may be missing");
+    assert_eq!(
+        server.ready.missing,
+        Vec::<String>::new(),
+        "nothing may be missing"
+    );
     for by in By::ALL {
         let token = ground.token();
         let mut client = client(by, &server, &interactive(), &token);
@@ -64,14 +68,20 @@ fn every_transport_carries_both_directions_and_the_server_keeps_its_half() {
         for sample in &on_paths {
             assert_eq!(sample.side, Side::Server);
             assert_eq!(sample.path.as_ref().map(|p| p.as_str()), Some("path-1"));
-            assert!(sample.srtt_us > Some(0) && sample.received_bytes > Some(0), "{sample:?}");
+            assert!(
+                sample.srtt_us > Some(0) && sample.received_bytes > Some(0),
+                "{sample:?}"
+            );
         }
         let kinds: Vec<EventKind> = kept.events.iter().map(|e| e.kind).collect();
         let connected = kinds.iter().filter(|k| **k == EventKind::Connected).count();
         assert_eq!(connected, 2, "{kinds:?}");
         assert_eq!(kinds.first(), Some(&EventKind::ApplicationStart));
         assert!(kinds.contains(&EventKind::ApplicationStop), "{kinds:?}");
-        assert!(kept.events.iter().any(|e| e.detail.contains(by.name())), "{by:?}");
+        assert!(
+            kept.events.iter().any(|e| e.detail.contains(by.name())),
+            "{by:?}"
+        );
         assert_eq!(
             server.metric(&format!(
                 "walkabout_server_sessions_total{{transport=\"{}\"}}",
@@ -114,6 +124,45 @@ fn bulk_arrives_whole_over_every_transport() {
         client.close();
     }
     server.stop();
+}
+
+#[test]
+fn iperf_fills_the_path_both_ways_and_both_ends_know_each_second() {
+    let ground = Ground::new();
+    let server = ground.serve(Limits::default());
+    let traffic = Traffic::Iperf(Iperf {
+        duration: Span::from_millis(1_000),
+        direction: Flow::Both,
+        ..Iperf::default()
+    });
+    for by in By::ALL {
+        let token = ground.key.sign(&Claims {
+            bytes: 1 << 40,
+            ..ground.claims()
+        });
+        let mut client = client(by, &server, &traffic, &token);
+        client.until("over", |c| c.is_done());
+        let up = megabits(&client.close(), Direction::Up);
+        server.await_metric(
+            &format!("walkabout_server_sessions{{transport=\"{}\"}}", by.name()),
+            0,
+        );
+        let kept = records(server.address(), &token).expect("records");
+        assert_eq!(kept.cut, None, "{by:?}");
+        let down = megabits(&kept.messages.0, Direction::Down);
+        // Loopback carries far more, also where everything is slow.
+        assert!(up > 5.0 && down > 5.0, "{by:?}: {up} up, {down} down");
+    }
+    server.stop();
+}
+
+/// Throughput by the blocks answered within the first second.
+fn megabits(log: &[Message], direction: Direction) -> f64 {
+    assert!(log.iter().all(|m| m.direction == direction));
+    let start = log.iter().map(|m| m.sent_us).min().expect("blocks");
+    let in_time = |m: &&Message| m.acked_us.is_some_and(|acked| acked < start + 1_000_000);
+    let bytes: u64 = log.iter().filter(in_time).map(|m| m.size_bytes).sum();
+    bytes as f64 * 8.0 / 1e6
 }
 
 #[test]
@@ -205,13 +254,20 @@ fn a_session_is_cut_when_its_bytes_are_spent_and_carries_no_more() {
         });
         assert_eq!(moved(&server) - before, 500_000, "{by:?}");
     }
-    assert_eq!(server.metric("walkabout_server_cut_total{reason=\"bytes\"}"), 4);
+    assert_eq!(
+        server.metric("walkabout_server_cut_total{reason=\"bytes\"}"),
+        4
+    );
     server.stop();
 }
 
 fn moved(server: &Server) -> u64 {
     ["received", "sent"]
-        .map(|d| server.metric(&format!("walkabout_server_bytes_total{{direction=\"{d}\"}}")))
+        .map(|d| {
+            server.metric(&format!(
+                "walkabout_server_bytes_total{{direction=\"{d}\"}}"
+            ))
+        })
         .iter()
         .sum()
 }
@@ -247,7 +303,10 @@ fn the_same_token_at_once_begins_one_session() {
             std::thread::spawn(move || say(address, &hello))
         })
         .collect();
-    let streams: Vec<_> = hellos.into_iter().map(|t| t.join().expect("said")).collect();
+    let streams: Vec<_> = hellos
+        .into_iter()
+        .map(|t| t.join().expect("said"))
+        .collect();
     server.await_metric(&refused("taken"), 7);
     let total = "walkabout_server_sessions_total{transport=\"tcp\"}";
     assert_eq!(server.metric(total), 1);

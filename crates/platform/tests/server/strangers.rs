@@ -22,7 +22,10 @@ fn small_pings_are_answered_over_every_transport() {
         let log = client.close();
         assert_eq!(log.len(), 10, "{by:?}");
         assert!(log.iter().all(|m| m.delay_us.is_some()), "{by:?}");
-        let pings = format!("walkabout_server_pings_total{{transport=\"{}\"}}", by.name());
+        let pings = format!(
+            "walkabout_server_pings_total{{transport=\"{}\"}}",
+            by.name()
+        );
         assert_eq!(server.metric(&pings), 1);
     }
     server.stop();

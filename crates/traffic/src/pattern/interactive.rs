@@ -9,6 +9,7 @@
 //! the download's chunks down and their acknowledgements up. The upload starts when the client
 //! half starts, the download when the hello of channel 1 is there. It never ends by itself.
 
+use super::answerer::Answerer;
 use super::inbox::Inbox;
 use super::{MIN_PERIOD, MIN_SIZE};
 use crate::frame::{Kind, Writer};
@@ -36,7 +37,7 @@ pub fn client(parameters: &Interactive) -> impl Half + use<> {
     Both {
         side: Side::Client,
         sender: Sender::new(UPLOAD, Direction::Up, parameters),
-        answerer: Answerer::new(DOWNLOAD, parameters),
+        answerer: answerer(DOWNLOAD, parameters),
     }
 }
 
@@ -45,8 +46,17 @@ pub fn server(parameters: &Interactive) -> impl Half + use<> {
     Both {
         side: Side::Server,
         sender: Sender::new(DOWNLOAD, Direction::Down, parameters),
-        answerer: Answerer::new(UPLOAD, parameters),
+        answerer: answerer(UPLOAD, parameters),
     }
+}
+
+fn answerer(channel: usize, parameters: &Interactive) -> Answerer {
+    let Interactive {
+        chunk_size,
+        ack_size,
+        ..
+    } = *parameters;
+    Answerer::new(channel, chunk_size, ack_size)
 }
 
 /// Either end: it sends on one channel and answers on the other.
@@ -80,7 +90,7 @@ impl Half for Both {
     }
 
     fn error(&self) -> Option<String> {
-        let inboxes = [&self.sender.acks, &self.answerer.chunks];
+        let inboxes = [&self.sender.acks, self.answerer.inbox()];
         match self.side {
             Side::Client => inboxes.iter().find_map(|i| i.fault()),
             Side::Server => inboxes.iter().find_map(|i| i.corruption()),
@@ -166,32 +176,6 @@ impl Sender {
             sent,
             acked,
         )
-    }
-}
-
-/// Acknowledges each chunk of the peer.
-struct Answerer {
-    channel: usize,
-    chunks: Inbox,
-    acks: Writer,
-}
-
-impl Answerer {
-    fn new(channel: usize, parameters: &Interactive) -> Answerer {
-        Answerer {
-            channel,
-            chunks: Inbox::new(channel, Kind::Chunk, parameters.chunk_size.bytes()),
-            acks: Writer::new(Kind::Ack, parameters.ack_size.bytes() as usize),
-        }
-    }
-
-    fn poll(&mut self, channels: &mut dyn Channels) {
-        for _ in self.chunks.poll(channels) {
-            let (_, ack) = self.acks.emit();
-            if channels.is_open(self.channel) {
-                channels.write(self.channel, ack);
-            }
-        }
     }
 }
 

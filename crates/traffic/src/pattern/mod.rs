@@ -3,10 +3,12 @@
 //! A new one is a file here, a variant of [`Traffic`] with its parameters, and a line in
 //! [`PATTERNS`]; the compiler asks for the lines in [`client`], [`server`] and [`check`].
 
+mod answerer;
 pub mod bulk;
 mod fetch;
 mod inbox;
 pub mod interactive;
+pub mod iperf;
 pub mod ping;
 #[cfg(test)]
 mod pipe;
@@ -40,6 +42,11 @@ pub const PATTERNS: &[Entry] = &[
         example: interactive::EXAMPLE,
     },
     Entry {
+        name: "iperf",
+        summary: "as much as the network takes for a time, in blocks that the peer's application acknowledges",
+        example: iperf::EXAMPLE,
+    },
+    Entry {
         name: "ping",
         summary: "a few requests for a small object, one after the other",
         example: ping::EXAMPLE,
@@ -57,6 +64,7 @@ pub fn client(traffic: &Traffic) -> Box<dyn Half> {
         Traffic::Interactive(parameters) => Box::new(interactive::client(parameters)),
         Traffic::Ping(parameters) => Box::new(ping::client(parameters)),
         Traffic::Bulk(parameters) => Box::new(bulk::client(parameters)),
+        Traffic::Iperf(parameters) => Box::new(iperf::client(parameters)),
     }
 }
 
@@ -66,6 +74,7 @@ pub fn server(traffic: &Traffic) -> Box<dyn Half> {
         Traffic::Interactive(parameters) => Box::new(interactive::server(parameters)),
         Traffic::Ping(parameters) => Box::new(ping::server(parameters)),
         Traffic::Bulk(parameters) => Box::new(bulk::server(parameters)),
+        Traffic::Iperf(parameters) => Box::new(iperf::server(parameters)),
     }
 }
 
@@ -90,6 +99,12 @@ pub enum Impossible {
         /// Its value.
         period: Span,
     },
+    /// A duration out of bounds.
+    #[error("a duration of {duration}; it must be from {MIN_DURATION} to {MAX_DURATION}")]
+    Duration {
+        /// Its value.
+        duration: Span,
+    },
     /// A number of requests out of bounds.
     #[error("a count of {count} requests; it must be from 1 to {MAX_COUNT}")]
     Count {
@@ -100,7 +115,8 @@ pub enum Impossible {
 
 /// The smallest message: a frame's header.
 pub const MIN_SIZE: ByteSize = ByteSize::from_bytes(HEADER as u64);
-/// The largest chunk or acknowledgement of `interactive`: each half holds one of each.
+/// The largest chunk or acknowledgement of `interactive` and block of `iperf`: each half holds one of
+/// each.
 pub const MAX_CHUNK: ByteSize = ByteSize::from_bytes(1 << 20);
 /// The largest object of `ping` and `bulk`.
 pub const MAX_OBJECT: ByteSize = ByteSize::from_bytes(1_000_000_000_000);
@@ -108,6 +124,10 @@ pub const MAX_OBJECT: ByteSize = ByteSize::from_bytes(1_000_000_000_000);
 pub const MIN_PERIOD: Span = Span::from_millis(1);
 /// The longest period of `interactive`.
 pub const MAX_PERIOD: Span = Span::from_millis(3_600_000);
+/// The shortest duration of `iperf`.
+pub const MIN_DURATION: Span = Span::from_millis(1);
+/// The longest duration of `iperf`.
+pub const MAX_DURATION: Span = Span::from_millis(3_600_000);
 /// The most requests of `ping`.
 pub const MAX_COUNT: u32 = 1_000_000;
 
@@ -146,6 +166,14 @@ pub fn check(traffic: &Traffic) -> Result<(), Impossible> {
             }
         }
         Traffic::Bulk(p) => size("size", p.size, MAX_OBJECT)?,
+        Traffic::Iperf(p) => {
+            size("block_size", p.block_size, MAX_CHUNK)?;
+            if !(MIN_DURATION..=MAX_DURATION).contains(&p.duration) {
+                return Err(Impossible::Duration {
+                    duration: p.duration,
+                });
+            }
+        }
     }
     Ok(())
 }
@@ -188,6 +216,8 @@ mod tests {
             "[ping]\ncount = 0",
             "[ping]\nsize = '0 B'",
             "[bulk]\nsize = '2000 GB'",
+            "[iperf]\nblock_size = '2 MiB'",
+            "[iperf]\nduration = '0 s'",
         ]
         .map(|text| check(&parse(text)).expect_err(text).to_string())
         .into();
@@ -198,6 +228,8 @@ mod tests {
         a count of 0 requests; it must be from 1 to 1000000
         `size` of 0 B; it must be from 9 B to 1000 GB
         `size` of 2000 GB; it must be from 9 B to 1000 GB
+        `block_size` of 2 MiB; it must be from 9 B to 1 MiB
+        a duration of 0 s; it must be from 1 ms to 3600 s
         ");
     }
 }

@@ -32,7 +32,7 @@ impl Crew {
     pub fn jobs_for(traffic: &Traffic, cores: usize) -> usize {
         match traffic {
             Traffic::Interactive(_) | Traffic::Ping(_) => cores * LOW_RATE_RUNS_PER_CORE,
-            Traffic::Bulk(_) => (cores / 2).max(1),
+            Traffic::Bulk(_) | Traffic::Iperf(_) => (cores / 2).max(1),
         }
     }
 

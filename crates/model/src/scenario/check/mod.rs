@@ -205,6 +205,19 @@ fn traffic(traffic: &Traffic) -> Result<(), Fault> {
             let size = key.key("size");
             require(t.size.bytes() > 0, &size, "at least `1 B` was expected")
         }
+        Traffic::Iperf(t) => {
+            let duration = key.key("duration");
+            let long = "no time to send; give a time such as `7 s`";
+            require(t.duration > Span::ZERO, &duration, long)?;
+            let size = t.block_size;
+            require(
+                size.bytes() >= SMALLEST_MESSAGE,
+                &key.key("block_size"),
+                format!(
+                    "`{size}` is too small: a block's number and kind take {SMALLEST_MESSAGE} B"
+                ),
+            )
+        }
     }
 }
 

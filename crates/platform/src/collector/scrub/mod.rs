@@ -77,6 +77,39 @@ mod tests {
     }
 
     #[test]
+    fn every_trap_stays() {
+        use measure::world::live::{PathFamilies, traps};
+        use model::{Family, Name};
+        let of = |families: &[Family]| {
+            [
+                vec![],
+                vec![families[0]],
+                vec![families[1]],
+                families.to_vec(),
+            ]
+        };
+        let choices = of(&Family::ALL);
+        let mut said = 0;
+        for (wifi, cellular) in choices
+            .iter()
+            .flat_map(|a| choices.iter().map(move |b| (a, b)))
+        {
+            let path = |name, families: &Vec<Family>| PathFamilies {
+                path: Name::from(name),
+                families: families.clone(),
+            };
+            let paths = [path("wifi", wifi), path("cellular", cellular)];
+            for (server, chosen) in choices.iter().flat_map(|s| Family::ALL.map(|c| (s, c))) {
+                for trap in traps(&paths, server, chosen) {
+                    assert_eq!(text(&trap), trap);
+                    said += 1;
+                }
+            }
+        }
+        assert!(said > 0);
+    }
+
+    #[test]
     fn what_names_somebody_goes() {
         let cases = [
             ("joined FRITZBox-7590 on wlan0", "joined … on wlan0"),

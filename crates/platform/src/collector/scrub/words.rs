@@ -130,9 +130,9 @@ fn is_word(part: &str) -> bool {
     known || known_with_digits(part)
 }
 
-/// `x86`, `ipv4`, `aarch64`, and units that mix cases.
+/// `x86`, `ipv4`, `aarch64`, and what begins with digits or mixes cases.
 fn known_with_digits(part: &str) -> bool {
     WORDS.contains(part)
         || UNITS.contains(&part)
-        || matches!(part, "OLIA" | "IPv4" | "IPv6" | "KiB")
+        || matches!(part, "464XLAT" | "IPv4" | "IPv6" | "KiB")
 }

@@ -133,7 +133,7 @@ put! {
 
 /// A file that is being written.
 pub enum Writer<W: Write + Send> {
-    Parquet(parquet::Writer<W>),
+    Parquet(Box<parquet::Writer<W>>),
     Csv(csv::Writer<W>),
     Json(json::Writer<W>),
 }
@@ -141,7 +141,7 @@ pub enum Writer<W: Write + Send> {
 impl<W: Write + Send> Writer<W> {
     pub fn new(format: ExportFormat, out: W) -> Writer<W> {
         match format {
-            ExportFormat::Parquet => Writer::Parquet(parquet::Writer::new(out)),
+            ExportFormat::Parquet => Writer::Parquet(Box::new(parquet::Writer::new(out))),
             ExportFormat::Csv => Writer::Csv(csv::Writer::new(out)),
             ExportFormat::Json => Writer::Json(json::Writer::new(out)),
         }

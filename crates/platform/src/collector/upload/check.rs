@@ -57,9 +57,8 @@ pub fn check(upload: &Upload, limits: &Limits) -> Checked {
     })?;
     let planned = u64::try_from(manifest.scenario.duration.get().as_micros()).unwrap_or(u64::MAX);
     let end = planned.saturating_add(SLACK_US);
-    let each = messages.0.iter().enumerate();
-    each.map(|(row, message)| check_message(row, message, end))
-        .collect::<Checked>()?;
+    let mut each = messages.0.iter().enumerate();
+    each.try_for_each(|(row, message)| check_message(row, message, end))?;
     for (row, sample) in samples.0.iter().enumerate() {
         within::<Sample>(row, "time_us", sample.time_us, end)?;
         let state = sample.state.as_str();
