@@ -434,6 +434,7 @@ pub fn uploader(arguments: &[&str]) -> ExitCode {
     };
     let mut tests: BTreeMap<String, String> = BTreeMap::new();
     let begin = Instant::now();
+    let mut why = String::new();
     loop {
         let waiting = queue.waiting().expect("readable").len();
         if *mode == "load" {
@@ -451,8 +452,8 @@ pub fn uploader(arguments: &[&str]) -> ExitCode {
             }
         } else if waiting == 0 {
             return ExitCode::SUCCESS;
-        } else if begin.elapsed() > PATIENCE {
-            eprintln!("{waiting} runs are still waiting");
+        } else if begin.elapsed() > PATIENCE / 2 {
+            eprintln!("{waiting} runs are still waiting: {why}");
             return ExitCode::FAILURE;
         }
         for sent in queue.send(&collector).expect("readable") {
@@ -463,6 +464,7 @@ pub fn uploader(arguments: &[&str]) -> ExitCode {
                     println!("acknowledged {} {test}", sent.run.id);
                 }
                 Err(error) if error.is_temporary() => {
+                    why = error.to_string();
                     std::thread::sleep(Duration::from_millis(50));
                 }
                 Err(error) => eprintln!("{}: {error}", sent.run.id),
