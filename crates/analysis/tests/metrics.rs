@@ -335,3 +335,51 @@ fn timing_is_as_the_manifest_says() {
     });
     assert_eq!(run.number("timing-kept"), Some((1.0, false)));
 }
+
+#[test]
+fn without_packets_the_samples_tell() {
+    // Wi-Fi carries data until 3 s, and cellular from 2 s on; its subflow is made anew at 4 s.
+    let mut run = Run::new("mptcp", "apple-interactive")
+        .message(UP, 0, Some(20))
+        .message(DOWN, 1_000, Some(4_500));
+    for (at, wifi, cellular) in [
+        (0, 0, 0),
+        (1_000, 5_000, 0),
+        (2_000, 9_000, 1_000),
+        (3_000, 9_500, 4_000),
+        (4_000, 9_500, 700),
+        (4_400, 9_500, 900),
+    ] {
+        for (path, bytes) in [("wifi", wifi), ("cellular", cellular)] {
+            run = run.sample(0, at, |sample| {
+                sample.path = Some(path.into());
+                sample.sent_packets = Some(bytes / 100);
+                sample.sent_bytes = Some(bytes);
+                sample.received_bytes = Some(bytes.min(9_000) / 10);
+            });
+        }
+        // The row about the connection counts the same bytes.
+        run = run.sample(0, at, |sample| {
+            sample.path = None;
+            sample.sent_bytes = Some(wifi + cellular);
+            sample.received_bytes = None;
+        });
+    }
+    // Sent and received: 9,500 and 900 on Wi-Fi, 4,000 + 900 and a tenth of it on cellular.
+    assert_eq!(run.number("cellular-bytes"), Some((5_390.0, false)));
+    assert_eq!(run.number("cellular-share"), Some((0.341355, false)));
+    assert_eq!(run.number("handover-sent"), Some((1.0, false)));
+    assert_eq!(run.number("handover-received"), Some((0.0, false)));
+    // Downwards from 3 s to 4 s; upwards the server's samples are missing.
+    assert_eq!(run.number("gap-longest"), Some((1.0, false)));
+    assert_eq!(run.word("cellular-cause").as_deref(), Some("other"));
+
+    // The transport's word is more exact, for TCP as well.
+    let run = run.event(FirstData, "cellular", 1_950);
+    assert_eq!(run.number("handover-sent"), Some((1.05, false)));
+    // What came after the Wi-Fi was back is another story.
+    let run = run
+        .event(PathDown, "wifi", 2_100)
+        .event(PathUp, "wifi", 2_900);
+    assert_eq!(run.number("handover-sent"), Some((0.05, false)));
+}

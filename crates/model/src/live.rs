@@ -153,7 +153,7 @@ pub enum Ended {
 pub struct ServerClock {
     /// What is added to the server's times.
     pub offset_us: i64,
-    /// The offset's bound: half the round trip of the exchange it was measured by.
+    /// The offset's bound: at most half the round trip of the exchange it was measured by.
     pub uncertainty_us: u64,
 }
 

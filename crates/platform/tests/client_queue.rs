@@ -94,7 +94,7 @@ fn temporary_errors_leave_a_run_waiting_and_permanent_ones_put_it_aside() {
         Answer::Plain(302, "".to_owned()),
         Answer::Close,
         Answer::Silence,
-        Answer::HalfAnAnswer,
+        Answer::Half,
     ];
     for answer in temporary {
         fake.answer_next(answer.clone());

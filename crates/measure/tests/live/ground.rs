@@ -3,6 +3,7 @@
 //! interface, the Wi-Fi's preferred, and no rules.
 
 use model::live::{Consent, LiveFacts, Mode};
+use model::record::EventKind;
 use model::scenario::{Interactive, Traffic};
 use model::{Family, Name, PathKind};
 use nix::sched::{CloneFlags, setns, unshare};
@@ -212,6 +213,20 @@ impl Seen {
         self.records.iter().filter(answered).count()
     }
 
+    /// Whether `run` has sent data over cellular.
+    pub fn uses_cellular(&self, run: &str) -> bool {
+        self.records.iter().any(|record| match record {
+            LiveRecord::Event { run: of, event } => {
+                let cell = event
+                    .path
+                    .as_ref()
+                    .is_some_and(|path| path.as_str() == "cell");
+                of == run && cell && event.kind == EventKind::FirstData
+            }
+            _ => false,
+        })
+    }
+
     /// The time of the last thing seen of `run`.
     pub fn time_us(&self, run: &str) -> u64 {
         let time = |record: &LiveRecord| match record {
@@ -250,7 +265,11 @@ fn wait_for(watched: &Receiver<LiveRecord>, seen: &mut Seen, condition: &dyn Fn(
         let left = deadline.saturating_duration_since(Instant::now());
         match watched.recv_timeout(left) {
             Ok(record) => seen.records.push(record),
-            Err(RecvTimeoutError::Timeout) => panic!("it did not come: {:#?}", seen.records.last()),
+            Err(RecvTimeoutError::Timeout) => {
+                let is_event = |record: &&LiveRecord| matches!(record, LiveRecord::Event { .. });
+                let events: Vec<_> = seen.records.iter().filter(is_event).collect();
+                panic!("it did not come: {events:#?}");
+            }
             Err(RecvTimeoutError::Disconnected) => panic!("the test ended before it came"),
         }
     }

@@ -9,7 +9,7 @@ fn interfaces_are_listed_as_they_are() {
     inside("interfaces::interfaces_are_listed_as_they_are", || {
         let _ground = Ground::new();
         ip("link set cell down");
-        ip("link add eth9 type dummy");
+        ip("link add eth9 type veth peer name eth10");
         let all = interfaces().unwrap();
         let named = |name: &str| all.iter().find(|i| i.name == name).unwrap();
         let wifi = named("wifi");
@@ -67,11 +67,11 @@ fn changes_are_told_as_they_happen() {
         let words = settle(&|c| named(c, "wifi") && c.interface.default_route[0]);
         assert!(words.contains("wifi got an IPv4 default route"), "{words}");
 
-        ip("link add dummy0 type dummy");
-        let words = settle(&|c| named(c, "dummy0"));
-        assert!(words.contains("dummy0 appeared"), "{words}");
-        ip("link del dummy0");
-        let words = settle(&|c| c.what.contains("gone"));
-        assert!(words.contains("dummy0 is gone"), "{words}");
+        ip("link add veth0 type veth peer name veth1");
+        let words = settle(&|c| named(c, "veth0"));
+        assert!(words.contains("veth0 appeared"), "{words}");
+        ip("link del veth0");
+        let words = settle(&|c| c.what.contains("veth0 is gone"));
+        assert!(words.contains("veth0 is gone"), "{words}");
     });
 }

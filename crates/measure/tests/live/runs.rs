@@ -142,9 +142,9 @@ fn an_interface_that_changes_makes_the_run_invalid() {
             let (ends, seen) = carry_out(&test, |wait, _| {
                 wait(&|seen| seen.answered("quic", 0) >= 3);
                 // Nobody walks with it.
-                ip("link add dummy0 type dummy");
-                ip("link set dummy0 up");
-                ip("addr add 10.99.0.1/24 dev dummy0");
+                ip("link add veth0 type veth peer name veth1");
+                ip("link set veth0 up");
+                ip("addr add 10.99.0.1/24 dev veth0");
                 let before = |seen: &_| crate::ground::Seen::answered(seen, "quic", 0);
                 wait(&|seen| before(seen) >= 8);
                 ip("link set cell down");
@@ -297,7 +297,18 @@ fn what_cannot_be_is_said_before_a_packet_is_sent() {
                 refused(&|test| test.server = "[fd77::1]:443".parse().unwrap()),
                 refused(&|test| test.until = Until::WifiLost("wlan".into())),
             ];
-            insta::assert_snapshot!(told.join("\n"), @"");
+            insta::assert_snapshot!(told.join("\n"), @r"
+        the test has no run: name at least one transport
+        no transport is called `sctp`
+        no policy is called `none`
+        `tcp-user` takes its interfaces away from the host, so it is not for real ones: use the kernel's, or another world
+        mptcp under `backup` and under `apple-interactive` cannot run at once: the kernel has one path manager for all connections of a host; run them one after the other
+        the test has no path: name at least one interface
+        the path `cell` does not work now: its interface is down, or has not the address 10.77.2.9 any more
+        two paths have the name `wifi` or the address 10.77.2.2
+        the path `wifi` starts at 10.77.1.2, and the server is at fd77::1: they are of different versions of the internet protocol
+        the test is to end with `wlan`, which is none of its paths
+        ");
             assert_eq!(std::fs::read_dir(root.path()).unwrap().count(), 0);
             drop(ground);
         },

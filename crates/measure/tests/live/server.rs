@@ -232,7 +232,10 @@ impl Serving {
     }
 
     fn answer(&mut self, now: Time, end: usize, number: usize, token: &str) {
-        let session = &self.sessions[token];
+        let Some(session) = self.sessions.get(token) else {
+            let known: Vec<&String> = self.sessions.keys().collect();
+            panic!("records of {token}, and the sessions are {known:?}");
+        };
         let since = |time_us: u64| time_us - session.start.as_micros();
         let messages = session
             .messages

@@ -30,16 +30,7 @@ fn both_multipath_transports_survive_at_once() {
         let (ends, seen) = carry_out(&test, |wait, _| {
             wait(&|seen: &Seen| RUNS.iter().all(|run| seen.answered(run, 0) >= 10));
             ground.lose_wifi_silently();
-            wait(&|seen| {
-                RUNS.iter().all(|run| {
-                    seen.records.iter().any(|record| {
-                        matches!(
-                            record,
-                            LiveRecord::Waiting { run: of, .. } if of == run
-                        )
-                    })
-                })
-            });
+            wait(&|seen| RUNS.iter().all(|run| seen.uses_cellular(run)));
             let times = std::cell::Cell::new([0; 2]);
             wait(&|seen| {
                 times.set(RUNS.map(|run| seen.time_us(run)));
@@ -94,17 +85,20 @@ fn both_multipath_transports_survive_at_once() {
             let received = number("handover-received");
             assert!(received < 0.0 && received > -5.0, "{label}: {received}");
             assert!(number("handover-sent") >= received, "{label}");
-            assert!(
-                number("delay-max") > 0.2 && number("delay-max") < 8.0,
-                "{label}"
-            );
-            assert!(number("gap-longest") > 0.2, "{label}");
+            // A round trip takes less than a millisecond here, so QUIC's timer is quick.
+            let (delay, gap) = (number("delay-max"), number("gap-longest"));
+            assert!(delay > 0.01 && delay < 8.0, "{label}: {delay}");
+            assert!((0.05..9.0).contains(&gap), "{label}: {gap}");
             let after = run.messages.iter().filter(|m| m.acked_us.is_none()).count();
             assert!(after <= 4, "{label}: {after} were never answered");
         }
-        assert!(seen.records.iter().all(|record| match record {
-            LiveRecord::Waiting { waited_us, .. } => *waited_us > 200_000,
-            _ => true,
-        }));
+        // Multipath TCP's timer takes 200 ms at least (RFC 6298 and Linux's floor).
+        let waits = seen.records.iter().filter_map(|record| match record {
+            LiveRecord::Waiting { run, waited_us, .. } => Some((run.as_str(), *waited_us)),
+            _ => None,
+        });
+        let waits: Vec<_> = waits.collect();
+        assert!(waits.iter().any(|(run, _)| *run == RUNS[0]), "{waits:?}");
+        assert!(waits.iter().all(|(_, waited_us)| *waited_us > 200_000));
     });
 }

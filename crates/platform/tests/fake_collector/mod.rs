@@ -20,7 +20,7 @@ pub enum Answer {
     /// Nothing, for longer than any client waits.
     Silence,
     /// The head of an answer and half its body.
-    HalfAnAnswer,
+    Half,
 }
 
 /// A request as it came.
@@ -101,7 +101,7 @@ fn serve(stream: TcpStream, state: &Mutex<State>) -> Option<()> {
                 let _ = reader.read(&mut [0]);
                 return None;
             }
-            Some(Answer::HalfAnAnswer) => {
+            Some(Answer::Half) => {
                 let head = "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n{\"id\":";
                 reader.get_mut().write_all(head.as_bytes()).ok()?;
                 return None;

@@ -1,18 +1,19 @@
 //! What is known of the runs under way? Folded from what is seen, for the terminal, for plain lines, and
 //! for those who watch at the collector.
 
+use super::carried::Carried;
 use measure::world::live::LiveRecord;
 use model::record::{Event, EventKind, Message, Sample};
 use model::{Name, Side};
 use platform::api::{LiveEvent, LiveItem};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 /// How many of the last delays are kept.
 const DELAYS: usize = 240;
 /// How many values of the signal are kept: ten minutes at one per 100 ms.
 const SIGNALS: usize = 6_000;
-/// More bytes in 100 ms than keep-alives and probes of unused paths need.
-const IN_USE_BYTES: u64 = 1_000;
+/// What happens within this time happens at once, to people.
+const AT_ONCE_US: u64 = 100_000;
 
 /// The runs under way, and those before.
 #[derive(Debug, Default)]
@@ -50,6 +51,8 @@ pub struct RunState {
     pub decision: Option<Decision>,
     /// Paths that are gone.
     pub gone: Vec<String>,
+    /// Which paths went when, each time.
+    pub losses: Vec<(String, u64)>,
     /// Why it ended, once it has.
     pub ended: Option<String>,
     /// Bytes per path, to see which carries the data.
@@ -69,36 +72,17 @@ pub struct Decision {
     pub cause: String,
 }
 
-/// Bytes per path, to see which carries the data.
-#[derive(Debug, Default)]
-pub struct Carried {
-    /// When the samples at hand were taken.
-    time_us: u64,
-    /// Bytes since the samples before, per path.
-    since: BTreeMap<Name, u64>,
-    /// Totals per connection and path.
-    totals: BTreeMap<(u64, Name), u64>,
-}
-
-impl Carried {
-    /// Takes a sample in; says which path carried most, when the samples before it were complete.
-    fn add(&mut self, sample: &Sample) -> Option<Name> {
-        let path = sample.path.clone()?;
-        let mut busiest = None;
-        // Samples of one moment come together; a later one closes them.
-        if sample.time_us > self.time_us {
-            let since = std::mem::take(&mut self.since);
-            let most = since.into_iter().max_by_key(|(_, bytes)| *bytes);
-            busiest = most
-                .filter(|(_, bytes)| *bytes >= IN_USE_BYTES)
-                .map(|(path, _)| path);
-            self.time_us = sample.time_us;
-        }
-        let total = sample.sent_bytes.unwrap_or(0) + sample.received_bytes.unwrap_or(0);
-        let before = self.totals.insert((sample.connection, path.clone()), total);
-        let more = total.saturating_sub(before.unwrap_or(0));
-        *self.since.entry(path).or_default() += more;
-        busiest
+impl Decision {
+    /// Whether `other` says the same at about the same time.
+    fn repeats(&self, other: &Decision) -> bool {
+        let Decision {
+            time_us,
+            action,
+            path,
+            cause,
+        } = self;
+        (action, path, cause) == (&other.action, &other.path, &other.cause)
+            && time_us.abs_diff(other.time_us) < AT_ONCE_US
     }
 }
 
@@ -250,6 +234,14 @@ impl RunState {
                     path: path.unwrap_or_default(),
                     cause: event.cause.clone().unwrap_or_default(),
                 };
+                // Each connection of a run has its own, and they decide alike.
+                if self
+                    .decision
+                    .as_ref()
+                    .is_some_and(|last| last.repeats(&decision))
+                {
+                    return Vec::new();
+                }
                 self.decision = Some(decision.clone());
                 let Decision {
                     time_us: _,
@@ -270,6 +262,7 @@ impl RunState {
             (EventKind::PathDown, Some(path)) => {
                 if !self.gone.contains(&path) {
                     self.gone.push(path.clone());
+                    self.losses.push((path.clone(), time_us));
                 }
                 LiveEvent::Path { path, up: false }
             }
@@ -282,26 +275,6 @@ impl RunState {
             }
         };
         vec![self.at(time_us, seen)]
-    }
-}
-
-/// The last values of a series as bars between 0 (or the lowest) and the highest of them.
-pub fn bars(values: impl IntoIterator<Item = f64>, lowest: f64, highest: f64) -> String {
-    const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-    let range = (highest - lowest).max(f64::MIN_POSITIVE);
-    let bar = |value: f64| {
-        let part = ((value - lowest) / range).clamp(0.0, 1.0);
-        BARS[((part * 8.0) as usize).min(7)]
-    };
-    values.into_iter().map(bar).collect()
-}
-
-/// A time for people: `28 ms`, `1.3 s`.
-pub fn words(us: u64) -> String {
-    match us {
-        0..10_000 => format!("{:.1} ms", us as f64 / 1e3),
-        10_000..1_000_000 => format!("{} ms", us / 1_000),
-        _ => format!("{:.1} s", us as f64 / 1e6),
     }
 }
 
@@ -430,14 +403,5 @@ mod tests {
             }
         );
         assert_eq!(told[0].time_us, 900_000);
-    }
-
-    #[test]
-    fn bars_span_the_scale() {
-        assert_eq!(bars([0.0, 50.0, 100.0, 400.0, -3.0], 0.0, 100.0), "▁▅██▁");
-        assert_eq!(
-            (words(900), words(28_000), words(1_340_000)),
-            ("0.9 ms".into(), "28 ms".into(), "1.3 s".into())
-        );
     }
 }

@@ -10,7 +10,7 @@ use super::reach::Reach;
 use super::setting::Setting;
 use super::show::{Begins, Show, Style};
 use super::tokens::Tokens;
-use super::{TIMEOUT, Test};
+use super::{TIMEOUT, Test, upload};
 use crate::command::run::input;
 use crate::failure::Failure;
 use crate::interrupt;
@@ -19,7 +19,7 @@ use measure::world::live::{self, LiveRun, RunEnd, Until};
 use model::live::{Consent, Ended, LiveFacts, Mode};
 use model::{PathKind, Seed};
 use platform::api::{Experiment, Metadata, TokenRequest};
-use platform::client::Collector;
+use platform::client::{Collector, Queue};
 use platform::token::random_hex;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -92,15 +92,18 @@ pub fn run(test: &Test, places: &Places, style: Style) -> Result<(), Failure> {
         count: 0,
     };
     let tokens = Tokens::fetch(&collector, request, runs.len(), clock)?;
-    let push = (!test.no_upload).then(|| {
-        let about = About {
-            test: id.clone(),
-            experiment: experiment.name.clone(),
-            server: setting.server.id.clone(),
-            token: tokens.any.clone(),
-        };
-        Push::start(&collector, about)
-    });
+    let push = match test.no_upload {
+        true => None,
+        false => {
+            let about = About {
+                test: id.clone(),
+                experiment: experiment.name.clone(),
+                server: setting.server.id.clone(),
+                token: tokens.any.clone(),
+            };
+            Some(Push::start(collector.url(), about).map_err(Failure::failed)?)
+        }
+    };
     let heading = format!(
         "{}, server {} over {}:{}",
         experiment.name,
@@ -108,7 +111,12 @@ pub fn run(test: &Test, places: &Places, style: Style) -> Result<(), Failure> {
         super::ping::words(setting.family()),
         setting.address.port()
     );
+    let queue = match test.no_upload {
+        true => None,
+        false => Some(places.queue()?),
+    };
     let facts = Facts {
+        queue: queue.as_ref().map(|queue| (queue, &collector)),
         id,
         experiment,
         consent,
@@ -122,29 +130,33 @@ pub fn run(test: &Test, places: &Places, style: Style) -> Result<(), Failure> {
         Mode::Stable => one_after_the_other(&facts, &runs, tokens, &out, &mut show),
         Mode::Mobile => all_at_once(&facts, &runs, tokens, &out, &mut show),
     };
-    let board = show.finish();
+    let (board, push) = show.finish();
     let done = done?;
     let ended: Vec<Ended> = done.iter().map(|done| done.end.ended).collect();
-    let is_mobile = experiment.mode == Mode::Mobile;
-    Outcome {
+    let wifi = paths.iter().find(|path| path.kind == PathKind::Wifi);
+    let wifi = wifi.map(|path| path.name.as_str());
+    let wifi = wifi.filter(|_| experiment.mode == Mode::Mobile);
+    let outcome = Outcome {
         test: &facts.id,
         experiment,
         seed,
         setting: &setting,
         planned: runs.len(),
         done,
-        reach: if is_mobile {
-            Reach::of(&board, &ended)
-        } else {
-            None
-        },
+        reach: wifi.and_then(|wifi| Reach::of(&board, wifi, &ended)),
         out: &out,
+    };
+    let result = outcome.conclude(queue.as_ref(), &collector, style);
+    if let Some(push) = push {
+        push.finish();
     }
-    .conclude(places, &collector, style, !test.no_upload)
+    result
 }
 
 /// What the runs of a test have in common.
 struct Facts<'t> {
+    /// Where a run goes as soon as it is over.
+    queue: Option<(&'t Queue, &'t Collector)>,
     id: String,
     experiment: &'t Experiment,
     consent: Consent,
@@ -195,6 +207,33 @@ impl Facts<'_> {
         }
     }
 
+    /// Brings together what was planned and how it ended, and queues it.
+    fn concluded(&self, planned: &[Planned], ends: Vec<RunEnd>, show: &mut Show) -> Vec<Done> {
+        let mut done = Vec::new();
+        for end in ends {
+            let name = end.folder.file_name().map(|name| name.to_string_lossy());
+            let Some(planned) = planned.iter().find(|p| Some(&*p.name) == name.as_deref()) else {
+                continue;
+            };
+            let why = super::outcome::ended_word(end.ended);
+            let (invalid, error) = (end.invalid.as_deref(), end.error.as_deref());
+            show.end(&planned.name, why, invalid, error);
+            let is_recorded = end.folder.join("manifest.json").is_file();
+            let queue = self.queue.filter(|_| is_recorded);
+            let queued =
+                queue.map(|(queue, collector)| upload::keep(queue, collector, &end.folder));
+            if let Some(Err(why)) = &queued {
+                show.line(&format!("{}: not uploaded: {why}", planned.name));
+            }
+            done.push(Done {
+                name: planned.name.clone(),
+                end,
+                queued,
+            });
+        }
+        done
+    }
+
     fn begin(&self, show: &mut Show, planned: &Planned) {
         let local = &self.setting.local;
         let paths: Vec<String> = local.iter().map(|path| path.name.to_string()).collect();
@@ -243,7 +282,7 @@ fn one_after_the_other(
             }
             Err(failure) => return Err(failure),
         };
-        done.extend(concluded(std::slice::from_ref(planned), ends, show));
+        done.extend(facts.concluded(std::slice::from_ref(planned), ends, show));
         let last = done.last().map(|done| done.end.ended);
         if matches!(last, Some(Ended::InterfacesChanged | Ended::Stopped)) {
             break;
@@ -271,31 +310,7 @@ fn all_at_once(
         facts.begin(show, planned);
     }
     let ends = carry_out(&test, show)?;
-    Ok(concluded(runs, ends, show))
-}
-
-/// Brings together what was planned and how it ended.
-fn concluded(planned: &[Planned], ends: Vec<RunEnd>, show: &mut Show) -> Vec<Done> {
-    let mut done = Vec::new();
-    for end in ends {
-        let name = end.folder.file_name().map(|name| name.to_string_lossy());
-        let Some(planned) = planned.iter().find(|p| Some(&*p.name) == name.as_deref()) else {
-            continue;
-        };
-        let why = super::outcome::ended_word(end.ended);
-        show.end(
-            &planned.name,
-            why,
-            end.invalid.as_deref(),
-            end.error.as_deref(),
-        );
-        done.push(Done {
-            name: planned.name.clone(),
-            end,
-            upload: None,
-        });
-    }
-    done
+    Ok(facts.concluded(runs, ends, show))
 }
 
 /// Carries out `test` in a thread of its own while what is seen is shown.

@@ -1,6 +1,8 @@
 //! `walkabout test`: a test on this machine's real interfaces, against the nearest test server.
 
+mod bars;
 mod board;
+mod carried;
 mod consent;
 mod journey;
 mod outcome;

@@ -1,6 +1,5 @@
 //! What came of a test: the table, the report, what was uploaded and what deletes it.
 
-use super::places::Places;
 use super::reach::Reach;
 use super::setting::Setting;
 use super::show::Style;
@@ -23,8 +22,8 @@ pub struct Done {
     pub name: String,
     /// How it ended.
     pub end: RunEnd,
-    /// Its id at the collector, once it is queued.
-    pub upload: Option<String>,
+    /// Its id at the collector, once it is queued, or why it is not; absent with `--no-upload`.
+    pub queued: Option<Result<String, String>>,
 }
 
 /// A test that is over.
@@ -83,13 +82,12 @@ fn explained(done: &[Done], planned: usize) -> Option<String> {
 }
 
 impl Outcome<'_> {
-    /// Writes the report, queues and uploads the runs if `upload`, and prints it all.
+    /// Writes the report, uploads what is in the queue, if there is one, and prints it all.
     pub fn conclude(
-        mut self,
-        places: &Places,
+        self,
+        queue: Option<&Queue>,
         collector: &Collector,
         style: Style,
-        upload: bool,
     ) -> Result<(), Failure> {
         let quiet = style != Style::People;
         let recorded = self
@@ -102,11 +100,6 @@ impl Outcome<'_> {
                 .failed()
                 .unwrap_or_else(|| Failure::failed("nothing was measured")));
         }
-        // First of all what was measured is safe.
-        let queued = match upload {
-            true => Some(self.queue(places, collector, quiet)?),
-            false => None,
-        };
         let written = report::write(&[self.out.to_owned()], None, quiet);
         if !quiet {
             match &written {
@@ -126,7 +119,7 @@ impl Outcome<'_> {
             result.extend(written);
         }
         self.keep(&result)?;
-        let uploaded = match &queued {
+        let uploaded = match queue {
             Some(queue) => Some(upload::send(queue, collector)?),
             None => None,
         };
@@ -144,31 +137,6 @@ impl Outcome<'_> {
                 conclude(None, failure)
             }
         }
-    }
-
-    /// Queues what was recorded.
-    fn queue(
-        &mut self,
-        places: &Places,
-        collector: &Collector,
-        quiet: bool,
-    ) -> Result<Queue, Failure> {
-        let queue = places.queue()?;
-        for done in &mut self.done {
-            let document = match upload::document(&done.end.folder) {
-                Ok(document) => document,
-                Err(failure) => {
-                    // One broken folder does not hide the others.
-                    if !quiet {
-                        eprintln!("{} is not uploaded: {}", done.name, failure.message);
-                    }
-                    continue;
-                }
-            };
-            let queued = queue.add(collector.url(), &document);
-            done.upload = Some(queued.map_err(Failure::failed)?.id);
-        }
-        Ok(queue)
     }
 
     /// The facts of the test beside its runs, for whoever opens the folder later.
@@ -195,7 +163,7 @@ impl Outcome<'_> {
             out: _,
         } = self;
         let runs = done.iter().map(|done| {
-            let Done { name, end, upload } = done;
+            let Done { name, end, queued } = done;
             let RunEnd {
                 folder,
                 ended,
@@ -203,7 +171,8 @@ impl Outcome<'_> {
                 error,
             } = end;
             json!({"name": name, "folder": folder, "ended": ended, "invalid": invalid, "error": error,
-                   "id": upload})
+                   "id": queued.as_ref().and_then(|queued| queued.as_ref().ok()),
+                   "not_queued": queued.as_ref().and_then(|queued| queued.as_ref().err())})
         });
         let mode = match experiment.mode {
             Mode::Stable => "stable",
@@ -221,7 +190,16 @@ impl Outcome<'_> {
     /// What makes the command fail: a run that failed, or that does not count.
     fn failed(&self) -> Option<Failure> {
         let wrong = self.done.iter().filter_map(|done| {
-            let why = done.end.error.as_ref().or(done.end.invalid.as_ref())?;
+            let not_queued = done
+                .queued
+                .as_ref()
+                .and_then(|queued| queued.as_ref().err());
+            let why = done
+                .end
+                .error
+                .as_ref()
+                .or(done.end.invalid.as_ref())
+                .or(not_queued)?;
             Some(format!("{}: {why}", done.name))
         });
         let wrong: Vec<String> = wrong.collect();
@@ -250,7 +228,7 @@ mod tests {
                 invalid: None,
                 error: None,
             },
-            upload: None,
+            queued: None,
         };
         assert_eq!(explained(&[done(Ended::Done)], 1), None);
         let all = [

@@ -15,8 +15,13 @@ const PERIOD: Duration = Duration::from_millis(500);
 const BATCH: usize = 2_000;
 /// Items that wait at most: some minutes of what two runs show.
 const BUFFER: usize = 20_000;
-/// How long the test's end waits for the last batch.
-const FAREWELL: Duration = Duration::from_secs(3);
+/// How long the test's end waits for the last batch: two exchanges that come to nothing, as the network
+/// of the first may be the one that was just lost.
+const FAREWELL: Duration = Duration::from_secs(6);
+/// How long an exchange may take. What is late is of no use to who watches.
+const EXCHANGE: Duration = Duration::from_secs(2);
+/// The pause between two attempts once the test is over.
+const LAST_PAUSE: Duration = Duration::from_millis(200);
 /// The longest pause after batches that failed.
 const LONGEST_PAUSE: Duration = Duration::from_secs(8);
 
@@ -50,20 +55,25 @@ pub struct Push {
 }
 
 impl Push {
-    /// Starts to push to `collector`.
-    pub fn start(collector: &Collector, about: About) -> Push {
+    /// Starts to push to the collector at `url`.
+    ///
+    /// # Errors
+    /// When that is no address.
+    pub fn start(url: &str, about: About) -> Result<Push, CollectorError> {
+        // Connections of its own: no upload waits for one.
+        let collector = Collector::new(url, EXCHANGE)?;
         let shared: Shared = Arc::default();
-        let (theirs, collector) = (shared.clone(), collector.clone());
+        let theirs = shared.clone();
         let thread = std::thread::spawn(move || {
             push(&theirs, &collector, &about);
             let (waiting, changed) = &*theirs;
             waiting.lock().unwrap_or_else(PoisonError::into_inner).ended = true;
             changed.notify_all();
         });
-        Push {
+        Ok(Push {
             shared,
             thread: Some(thread),
-        }
+        })
     }
 
     /// Shows `items`; never waits.
@@ -75,12 +85,18 @@ impl Push {
         waiting.items.drain(..excess);
     }
 
-    /// The test is over: sends the rest, for a short time.
-    pub fn finish(mut self) {
+    /// The test is over.
+    pub fn over(&self) {
         let (waiting, changed) = &*self.shared;
-        let mut state = waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        state.over = true;
+        waiting.lock().unwrap_or_else(PoisonError::into_inner).over = true;
         changed.notify_all();
+    }
+
+    /// Waits until those who watch know that it is over, for a short time.
+    pub fn finish(mut self) {
+        self.over();
+        let (waiting, changed) = &*self.shared;
+        let state = waiting.lock().unwrap_or_else(PoisonError::into_inner);
         let in_time = changed.wait_timeout_while(state, FAREWELL, |state| !state.ended);
         // A request under way ends with its own timeout, or with the process.
         let ended = in_time.is_ok_and(|(_, timeout)| !timeout.timed_out());
@@ -92,11 +108,18 @@ impl Push {
 
 fn push((waiting, changed): &(Mutex<Waiting>, Condvar), collector: &Collector, about: &About) {
     let mut pause = PERIOD;
+    // When the test was over, and how often the last batches failed since.
+    let mut farewell: Option<Instant> = None;
     loop {
-        let until = Instant::now() + pause;
+        let begun = Instant::now();
         let mut state = waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        while !state.over {
-            let left = until.saturating_duration_since(Instant::now());
+        loop {
+            let pause = match (state.over, farewell) {
+                (true, None) => Duration::ZERO,
+                (true, Some(_)) => LAST_PAUSE,
+                (false, _) => pause,
+            };
+            let left = (begun + pause).saturating_duration_since(Instant::now());
             if left.is_zero() {
                 break;
             }
@@ -106,7 +129,9 @@ fn push((waiting, changed): &(Mutex<Waiting>, Condvar), collector: &Collector, a
         let count = state.items.len().min(BATCH);
         let over = state.over && count == state.items.len();
         let items: Vec<LiveItem> = state.items.drain(..count).collect();
-        let ending = state.over;
+        if state.over {
+            farewell.get_or_insert(Instant::now());
+        }
         drop(state);
         if items.is_empty() && !over {
             continue;
@@ -124,8 +149,7 @@ fn push((waiting, changed): &(Mutex<Waiting>, Condvar), collector: &Collector, a
             Ok(()) => pause = PERIOD,
             // Told that it is not wanted.
             Err(error @ CollectorError::Problem(_)) if !error.is_temporary() => return,
-            // The rest of a failed test is of no use once it is over.
-            Err(_) if ending => return,
+            Err(_) if farewell.is_some_and(|over| over.elapsed() > FAREWELL) => return,
             Err(_) => {
                 // The oldest go first when the buffer is full.
                 let mut state = waiting.lock().unwrap_or_else(PoisonError::into_inner);
@@ -149,7 +173,7 @@ mod tests {
     use std::sync::mpsc::{Receiver, channel};
 
     /// Answers each request with the next status; hands the bodies out.
-    fn collector(statuses: Vec<u16>) -> (Collector, Receiver<LiveBatch>) {
+    fn collector(statuses: Vec<u16>) -> (String, Receiver<LiveBatch>) {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let url = format!("http://{}", listener.local_addr().expect("bound"));
         let (sender, bodies) = channel();
@@ -177,8 +201,7 @@ mod tests {
                 let _ = sender.send(serde_json::from_slice(&body).expect("a batch"));
             }
         });
-        let collector = Collector::new(&url, Duration::from_secs(5)).expect("an address");
-        (collector, bodies)
+        (url, bodies)
     }
 
     fn about() -> About {
@@ -200,14 +223,16 @@ mod tests {
 
     #[test]
     fn what_failed_is_sent_again_in_order_and_the_end_is_said() {
-        let (collector, bodies) = collector(vec![503, 200, 200]);
-        let push = Push::start(&collector, about());
+        let (url, bodies) = collector(vec![503, 200, 503, 200]);
+        let push = Push::start(&url, about()).expect("an address");
         push.show(items(0, 3));
         let failed = bodies.recv().expect("a batch");
         push.show(items(3, 2));
         let again = bodies.recv().expect("a batch");
         push.finish();
-        let last = bodies.recv().expect("a batch");
+        let refused = bodies.recv().expect("a batch");
+        let last = bodies.recv().expect("a batch, said again");
+        assert_eq!(refused, last);
         assert_eq!(failed.items.len(), 3);
         let times: Vec<u64> = again.items.iter().map(|item| item.time_us).collect();
         assert_eq!(times, [0, 1, 2, 3, 4]);
@@ -219,8 +244,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let url = format!("http://{}", listener.local_addr().expect("bound"));
         drop(listener);
-        let collector = Collector::new(&url, Duration::from_secs(5)).expect("an address");
-        let push = Push::start(&collector, about());
+        let push = Push::start(&url, about()).expect("an address");
         push.show(items(0, BUFFER as u64 * 2));
         let (waiting, _) = &*push.shared;
         let first = waiting
@@ -236,6 +260,6 @@ mod tests {
         );
         let start = Instant::now();
         push.finish();
-        assert!(start.elapsed() < FAREWELL);
+        assert!(start.elapsed() < FAREWELL + EXCHANGE);
     }
 }

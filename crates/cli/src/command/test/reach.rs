@@ -1,7 +1,8 @@
 //! What does a walk say of the access point's reach? How long it carried the data, and how its signal
 //! fell (MultipathTester, section II-B, presents the walk this way).
 
-use super::board::{Board, bars};
+use super::bars::bars;
+use super::board::Board;
 use model::live::Ended;
 use serde::Serialize;
 
@@ -24,12 +25,20 @@ pub struct Reach {
 }
 
 impl Reach {
-    /// Of a walk that ended for this reason after so long.
-    pub fn of(board: &Board, ended: &[Ended]) -> Option<Reach> {
+    /// Of a walk whose runs ended for these reasons; `wifi` is the path.
+    pub fn of(board: &Board, wifi: &str, ended: &[Ended]) -> Option<Reach> {
         let longest = board.runs.iter().map(|run| run.time_us).max()?;
-        let seen = board.signal.back().map_or(0, |(time, _)| *time);
-        let seconds = longest.max(seen) as f64 / 1e6;
+        let losses = board.runs.iter().flat_map(|run| &run.losses);
+        let lost_us = losses
+            .filter(|(path, _)| path == wifi)
+            .map(|(_, time)| *time);
         let lost = |e: &Ended| matches!(e, Ended::WifiLost | Ended::WifiChanged);
+        let us = match ended.iter().any(lost) {
+            // The last loss: a flap that was survived was none. The runs go on for a while after it.
+            true => lost_us.max().unwrap_or(longest),
+            false => longest,
+        };
+        let seconds = us as f64 / 1e6;
         let every = board.signal.len().div_ceil(SHOWN).max(1);
         let chunks: Vec<&(u64, f64)> = board.signal.iter().collect();
         let signal = chunks.chunks(every).map(|some| {
@@ -84,13 +93,14 @@ mod tests {
     #[test]
     fn a_walk_is_an_estimate_of_the_reach() {
         let mut board = Board::default();
-        assert_eq!(Reach::of(&board, &[]), None);
+        assert_eq!(Reach::of(&board, "wifi", &[]), None);
         board.start("mptcp", "mptcp");
-        board.runs[0].time_us = 87_000_000;
+        board.runs[0].time_us = 90_500_000;
+        board.runs[0].losses = vec![("wifi".into(), 40_000_000), ("wifi".into(), 87_000_000)];
         board.signal = (0..870u32)
             .map(|n| (u64::from(n) * 100_000, -44.0 - f64::from(n) * 0.045))
             .collect();
-        let reach = Reach::of(&board, &[Ended::WifiLost]).expect("a walk");
+        let reach = Reach::of(&board, "wifi", &[Ended::WifiLost]).expect("a walk");
         assert_eq!(
             (reach.seconds, reach.walked_m, reach.signal.len()),
             (87.0, 122.0, 24)
@@ -100,7 +110,7 @@ mod tests {
         Its signal over the walk: █▇▇▇▇▆▆▆▆▅▅▅▅▄▄▄▃▃▃▃▂▂▂▂ from -45 to -83 dBm (lowest -83, highest -45)
         ");
         board.signal.clear();
-        let reach = Reach::of(&board, &[Ended::Stopped]).expect("a walk");
+        let reach = Reach::of(&board, "wifi", &[Ended::Stopped]).expect("a walk");
         assert_eq!(reach.lines().len(), 1);
         assert!(reach.lines()[0].contains("at least as far as you went"));
     }

@@ -94,13 +94,12 @@ impl<'m> Setting<'m> {
             "server {id} ({place}) over {family}, port {}",
             address.port()
         ));
-        let reached = self
-            .reachability
-            .iter()
-            .filter(|r| r.outcome == Outcome::Reached);
-        let (reached, all) = (reached.count(), self.reachability.len());
+        let offered = self.reachability.iter();
+        let offered = offered.filter(|r| r.outcome != Outcome::NotOffered);
+        let all = offered.clone().count();
+        let reached = offered.filter(|r| r.outcome == Outcome::Reached).count();
         lines.push(format!(
-            "{reached} of {all} ways reach it (transport, family, port)"
+            "{reached} of {all} ways (transport, family, port) reach it"
         ));
         lines.extend(self.traps.iter().map(|trap| format!("! {trap}")));
         lines
@@ -111,7 +110,7 @@ impl Pinged {
     fn line(&self) -> String {
         let family = words(self.family);
         let what = match (self.median_us, &self.error) {
-            (Some(median), _) => format!("{:.1} ms", median as f64 / 1e3),
+            (Some(median), _) => format!("{:.2} ms", median as f64 / 1e3),
             (None, Some(error)) => error.clone(),
             (None, None) => "no answer".to_owned(),
         };

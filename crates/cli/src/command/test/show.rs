@@ -1,7 +1,8 @@
 //! How is a test followed while it runs: on a terminal, as plain lines, or as a stream of JSON, and by
 //! those who watch at the collector?
 
-use super::board::{Board, words};
+use super::bars::words;
+use super::board::Board;
 use super::push::Push;
 use super::stream;
 use super::terminal::Screen;
@@ -183,13 +184,20 @@ impl Show {
         }
     }
 
-    /// Gives the terminal back and tells those who watch that the test is over.
-    pub fn finish(mut self) -> Board {
-        self.screen = None;
-        if let Some(push) = self.push.take() {
-            push.finish();
+    /// Gives the terminal back and tells those who watch that the test is over; the last of it may
+    /// still be on its way.
+    pub fn finish(self) -> (Board, Option<Push>) {
+        let Show {
+            board,
+            screen,
+            push,
+            ..
+        } = self;
+        drop(screen);
+        if let Some(push) = &push {
+            push.over();
         }
-        self.board
+        (board, push)
     }
 }
 

@@ -135,3 +135,170 @@ extern "C" fn restore_and_die(signal: libc::c_int) {
         libc::raise(signal);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::File;
+    use std::io::Read;
+    use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+    use std::os::unix::process::{CommandExt, ExitStatusExt};
+    use std::process::{Child, Command, ExitStatus};
+
+    const END: &str = "WALKABOUT_TEST_SCREEN";
+
+    /// Not a test of its own: the process whose terminal [`given_back`] looks at. It shows a view and
+    /// ends as it is told.
+    #[test]
+    fn the_process_with_a_screen() {
+        let Ok(end) = std::env::var(END) else {
+            return;
+        };
+        let stop = crate::interrupt::flag();
+        let mut screen = Screen::enter(Look { colour: false }).expect("a terminal");
+        let board = Board {
+            heading: "ready".into(),
+            ..Board::default()
+        };
+        screen.draw(&board).expect("drawn");
+        match end.as_str() {
+            "panic" => panic!("on purpose"),
+            "return" => {}
+            // As a test does that takes its time to stop.
+            "slow" => loop {
+                std::thread::park();
+            },
+            _ => {
+                while !stop.load(Ordering::Relaxed) {
+                    std::thread::yield_now();
+                }
+            }
+        }
+    }
+
+    /// A terminal: the side that a person sees, and the other.
+    fn pty() -> (File, OwnedFd) {
+        let (mut ours, mut theirs) = (-1, -1);
+        let size = libc::winsize {
+            ws_row: 20,
+            ws_col: 60,
+            ws_xpixel: 0,
+            ws_ypixel: 0,
+        };
+        // SAFETY: both descriptors are written before the call succeeds, and are owned from then on.
+        unsafe {
+            let (name, settings) = (std::ptr::null_mut(), std::ptr::null());
+            assert_eq!(
+                libc::openpty(&mut ours, &mut theirs, name, settings, &size),
+                0
+            );
+            (File::from_raw_fd(ours), OwnedFd::from_raw_fd(theirs))
+        }
+    }
+
+    fn settings(terminal: &OwnedFd) -> libc::tcflag_t {
+        // SAFETY: the structure is only used when tcgetattr filled it in.
+        unsafe {
+            let mut settings = std::mem::zeroed::<libc::termios>();
+            assert_eq!(libc::tcgetattr(terminal.as_raw_fd(), &mut settings), 0);
+            settings.c_lflag
+        }
+    }
+
+    /// Starts the process with a screen, and waits until it shows its view.
+    fn start(end: &str, ours: &mut File, theirs: &OwnedFd, seen: &mut Vec<u8>) -> Child {
+        let name = "command::test::terminal::tests::the_process_with_a_screen";
+        let clone = || theirs.try_clone().expect("a descriptor");
+        let mut command = Command::new(std::env::current_exe().expect("this test"));
+        command
+            .args(["--exact", name, "--nocapture", "--test-threads=1"])
+            .env(END, end)
+            .stdin(clone())
+            .stdout(clone())
+            .stderr(clone());
+        // A session of its own, so that the test's own terminal plays no part.
+        // SAFETY: setsid is safe between fork and exec.
+        unsafe { command.pre_exec(|| nix::unistd::setsid().map(drop).map_err(Into::into)) };
+        let child = command.spawn().expect("it starts");
+        // Words come apart, as blanks need no drawing.
+        while !String::from_utf8_lossy(seen).contains("measured") {
+            let mut buffer = [0; 4096];
+            let read = read_soon(ours, &mut buffer);
+            assert!(
+                read > 0,
+                "{end}: no view: {:?}",
+                String::from_utf8_lossy(seen)
+            );
+            seen.extend_from_slice(&buffer[..read]);
+        }
+        child
+    }
+
+    /// What the terminal shows next; nothing when nobody holds it any more, or when nothing comes.
+    fn read_soon(ours: &mut File, buffer: &mut [u8]) -> usize {
+        use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+        use std::os::fd::AsFd;
+        let mut fds = [PollFd::new(ours.as_fd(), PollFlags::POLLIN)];
+        match poll(&mut fds, PollTimeout::from(20_000u16)) {
+            Ok(1) => ours.read(buffer).unwrap_or(0),
+            _ => 0,
+        }
+    }
+
+    /// What was on the terminal in the end, and how the process ended.
+    fn given_back(end: &str, signals: &[libc::c_int]) -> ExitStatus {
+        let (mut ours, theirs) = pty();
+        let before = settings(&theirs);
+        let mut seen = Vec::new();
+        let mut child = start(end, &mut ours, &theirs, &mut seen);
+        for signal in signals {
+            // SAFETY: the child was not waited for, so the id is its own.
+            unsafe { libc::kill(child.id() as libc::pid_t, *signal) };
+            // The second is only the second when the first was handled.
+            while signals.len() > 1 && is_pending(&child, *signal) {
+                std::thread::yield_now();
+            }
+        }
+        let status = child.wait().expect("it ends");
+        assert_eq!(settings(&theirs), before, "{end} {signals:?}: the keyboard");
+        drop(theirs);
+        loop {
+            let mut buffer = [0; 4096];
+            match read_soon(&mut ours, &mut buffer) {
+                0 => break,
+                read => seen.extend_from_slice(&buffer[..read]),
+            }
+        }
+        let text = String::from_utf8_lossy(&seen);
+        let leave = String::from_utf8_lossy(LEAVE);
+        assert_eq!(
+            text.matches(&*leave).count(),
+            1,
+            "{end} {signals:?}: {text:?}"
+        );
+        status
+    }
+
+    /// Whether a signal has not been taken yet.
+    fn is_pending(child: &Child, signal: libc::c_int) -> bool {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", child.id()));
+        let status = status.unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("ShdPnd:"));
+        let pending = line.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok());
+        pending.is_some_and(|bits| bits & (1 << (signal - 1)) != 0)
+    }
+
+    #[test]
+    fn the_terminal_is_given_back_whatever_happens() {
+        assert!(given_back("return", &[]).success());
+        assert_eq!(given_back("panic", &[]).code(), Some(101));
+        for signal in [libc::SIGTERM, libc::SIGINT] {
+            assert!(given_back("stop", &[signal]).success());
+            let status = given_back("slow", &[signal, signal]);
+            assert_eq!(status.signal(), Some(signal));
+        }
+        for signal in [libc::SIGHUP, libc::SIGQUIT] {
+            assert_eq!(given_back("slow", &[signal]).signal(), Some(signal));
+        }
+    }
+}

@@ -59,6 +59,18 @@ fn scrubbed(mut manifest: Manifest) -> Manifest {
     manifest
 }
 
+/// Queues the run in `folder`; returns its id at the collector.
+///
+/// # Errors
+/// In words, when it cannot be read, or the queue not written.
+pub fn keep(queue: &Queue, collector: &Collector, folder: &Path) -> Result<String, String> {
+    let document = document(folder).map_err(|failure| failure.message)?;
+    let queued = queue.add(collector.url(), &document);
+    queued
+        .map(|queued| queued.id)
+        .map_err(|error| format!("it could not be queued: {error}"))
+}
+
 /// What became of runs that were to be uploaded.
 #[derive(Debug, Default)]
 pub struct Uploaded {

@@ -1,7 +1,8 @@
 //! What does someone who walks want to see at a glance? Which path carries the data, how long messages
 //! take, since when one waits, what the policy did and why. Words and symbols say it; colour only helps.
 
-use super::board::{Board, RunState, bars, words};
+use super::bars::{bars, words};
+use super::board::{Board, RunState};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};

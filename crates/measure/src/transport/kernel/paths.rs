@@ -18,6 +18,9 @@ pub const LIMITS: Limits = Limits {
     add_addr_accepted: 8,
 };
 
+/// A token that no connection has: a command about it is refused, and does nothing.
+const NO_CONNECTION: u32 = 0;
+
 /// The paths of an MPTCP client.
 pub struct Paths {
     control: Control,
@@ -50,6 +53,13 @@ impl Paths {
             ids: BTreeMap::new(),
             next_id: BTreeMap::new(),
         };
+        if management == PathManagement::Userspace
+            && let Err(error) = paths.control.remove(NO_CONNECTION, 0)
+            && errno(&error) == Some(libc::EPERM)
+        {
+            // Now, and not when the first subflow is wanted.
+            return Err(refused("a first command, as a trial")(error));
+        }
         if let PathManagement::Kernel(_) = management {
             let control = &mut paths.control;
             control

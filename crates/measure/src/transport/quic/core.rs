@@ -181,7 +181,9 @@ impl Core {
             .handle(instant, network_path, ecn, data, &mut response);
         match event {
             Some(DatagramEvent::ConnectionEvent(handle, event)) => {
-                if let Some(session) = self.sessions.iter_mut().find(|s| s.handle == handle) {
+                // noq gives the handle of a connection that is over to a later one.
+                let mut newest_first = self.sessions.iter_mut().rev();
+                if let Some(session) = newest_first.find(|s| s.handle == handle) {
                     session.connection.handle_event(event);
                 }
                 self.drive(now);

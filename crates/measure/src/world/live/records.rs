@@ -30,7 +30,8 @@ pub struct Fetched {
     pub clock: ServerClock,
 }
 
-/// Fetches the records of `token`'s session from the first of `from` that reaches the server.
+/// Fetches the records of `token`'s session from the first of `from` that reaches the server; the
+/// application `began` at that time of the run.
 ///
 /// # Errors
 /// In words: why none reached it, or what is wrong with its answer.
@@ -39,11 +40,12 @@ pub fn fetch(
     token: &str,
     from: &[Local],
     clock: Clock,
+    began: Time,
 ) -> Result<Fetched, String> {
     let mut reasons = Vec::new();
     for local in from {
         match connect(server, *local) {
-            Ok(stream) => return ask(stream, token, clock),
+            Ok(stream) => return ask(stream, token, clock, began),
             Err(reason) => reasons.push(reason),
         }
     }
@@ -69,7 +71,7 @@ fn connect(server: SocketAddr, local: Local) -> Result<TcpStream, String> {
 }
 
 /// Sends the request and reads the answer.
-fn ask(stream: TcpStream, token: &str, clock: Clock) -> Result<Fetched, String> {
+fn ask(stream: TcpStream, token: &str, clock: Clock, began: Time) -> Result<Fetched, String> {
     let hello = emit(&Hello {
         channel: 0,
         request: Request::Records,
@@ -104,16 +106,27 @@ fn ask(stream: TcpStream, token: &str, clock: Clock) -> Result<Fetched, String> 
     let records: SessionRecords = serde_json::from_slice(&json)
         .map_err(|error| format!("the server's records cannot be read: {error}"))?;
     check(&records)?;
-    let half = answered.since(asked) / 2;
-    let middle = asked + half;
-    let offset = i128::from(middle.as_micros()) - i128::from(records.now_us);
-    Ok(Fetched {
-        clock: ServerClock {
-            offset_us: i64::try_from(offset)
-                .map_err(|_| "the server's clock is absurd".to_owned())?,
-            uncertainty_us: u64::try_from(half.as_micros()).unwrap_or(u64::MAX),
-        },
-        records,
+    let clock = relate(records.now_us, began, asked, answered)?;
+    Ok(Fetched { records, clock })
+}
+
+/// How the server's clock relates to the run's. The server wrote `now_us` between the question and
+/// the answer; and its clock began when it had read the first hello, which was not sent before the
+/// application `began`. Where both say something, what both allow counts.
+fn relate(now_us: u64, began: Time, asked: Time, answered: Time) -> Result<ServerClock, String> {
+    let at = |time: Time| i128::from(time.as_micros());
+    let (low, high) = (
+        at(asked) - i128::from(now_us),
+        at(answered) - i128::from(now_us),
+    );
+    let low = match at(began) {
+        began if began > low && began <= high => began,
+        _ => low,
+    };
+    let absurd = |_| "the server's clock is absurd".to_owned();
+    Ok(ServerClock {
+        offset_us: i64::try_from((low + high).div_euclid(2)).map_err(absurd)?,
+        uncertainty_us: u64::try_from((high - low + 1) / 2).map_err(absurd)?,
     })
 }
 
@@ -238,5 +251,26 @@ fn wait(stream: &TcpStream, flags: PollFlags, deadline: Instant) -> io::Result<(
             Ok(_) => return Ok(()),
             Err(errno) => return Err(errno.into()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_clocks_are_related_by_what_is_certain() {
+        let ms = Time::from_millis;
+        let clock = |offset_us, uncertainty_us| ServerClock {
+            offset_us,
+            uncertainty_us,
+        };
+        // Asked at 5.00 s, answered at 5.06 s: 4.99 s of the session were over.
+        let relate = |began| relate(4_990_000, began, ms(5_000), ms(5_060));
+        assert_eq!(relate(ms(0)), Ok(clock(40_000, 30_000)));
+        // The session did not begin before its hello.
+        assert_eq!(relate(ms(50)), Ok(clock(60_000, 10_000)));
+        // A claim that nothing bears out.
+        assert_eq!(relate(ms(900)), Ok(clock(40_000, 30_000)));
     }
 }

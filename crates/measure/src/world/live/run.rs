@@ -128,9 +128,9 @@ impl<'t> Run<'t> {
         let mut facts = run.facts.clone();
         facts.ended = Some(ended);
         facts.invalid.clone_from(&invalid);
-        if tee.has_started() {
+        if let Some(began) = tee.began() {
             let from: Vec<Local> = test.paths.iter().map(local).collect();
-            match records::fetch(test.server, &run.token, &from, clock) {
+            match records::fetch(test.server, &run.token, &from, clock, began) {
                 Ok(fetched) => {
                     facts.server_clock = Some(fetched.clock);
                     // Not to who watches: it is old by now.
@@ -270,7 +270,8 @@ fn scenario(test: &Test, run: &LiveRun) -> Scenario {
         walk: None,
     });
     Scenario {
-        name: run.facts.experiment.clone(),
+        // One pattern is not compared with another.
+        name: format!("{}-{}", run.facts.experiment, run.traffic.name()),
         summary: format!("real interfaces, to the test server {}", run.facts.server),
         duration: Span::from(run.duration),
         transports: vec![run.transport.clone()],

@@ -5,12 +5,14 @@ use crate::recording::{Log, PacketObservation, Sink};
 use model::record::{Event, EventKind, LinkState, Message, Sample};
 use model::{Name, Time};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 /// From this wait on it is told that a message waits.
 const WAITS_LONG: Duration = Duration::from_millis(200);
+
+const NOT_YET: u64 = u64::MAX;
 
 /// The sink of one run; cheap to clone.
 #[derive(Clone)]
@@ -18,7 +20,8 @@ pub struct Tee {
     log: Log,
     watch: Sender<LiveRecord>,
     run: String,
-    started: Arc<AtomicBool>,
+    /// When the application began, in microseconds; [`NOT_YET`] before.
+    began_us: Arc<AtomicU64>,
 }
 
 impl Tee {
@@ -28,13 +31,14 @@ impl Tee {
             log,
             watch,
             run,
-            started: Arc::default(),
+            began_us: Arc::new(AtomicU64::new(NOT_YET)),
         }
     }
 
-    /// Whether the application has begun: the server has a session then.
-    pub fn has_started(&self) -> bool {
-        self.started.load(Ordering::Relaxed)
+    /// When the application began, if it has: the server has a session then.
+    pub fn began(&self) -> Option<Time> {
+        let at = self.began_us.load(Ordering::Relaxed);
+        (at != NOT_YET).then(|| Time::from_micros(at))
     }
 
     /// The folder alone.
@@ -62,7 +66,7 @@ impl Sink for Tee {
     }
     fn event(&mut self, event: Event) {
         if event.kind == EventKind::ApplicationStart {
-            self.started.store(true, Ordering::Relaxed);
+            self.began_us.store(event.time_us, Ordering::Relaxed);
         }
         self.log.event(event.clone());
         self.tell(|run| LiveRecord::Event { run, event });

@@ -4,7 +4,9 @@
 use crate::Clock;
 use crate::transport::quic::socket::Socket;
 use crate::transport::quic::udp::{Client, ClientConfig, Server, ServerConfig};
-use crate::transport::quic::{Identity, PathAddress, QuicError};
+use crate::transport::quic::{
+    Congestion, Core, CoreConfig, Identity, PathAddress, QuicError, Security,
+};
 use crate::transport::{Binding, Endpoint, LocalPath, SocketEndpoint};
 use model::record::{Event, EventKind};
 use model::{Name, PathIndex, PathKind, Seed};
@@ -232,10 +234,89 @@ fn an_address_in_use_or_an_unknown_controller_is_an_error() {
 }
 
 #[test]
+fn another_certificate_is_refused_and_a_pin_is_no_key() {
+    let (mut client, server) = config(&["127.0.0.7"]);
+    let right = client.pin;
+    client.pin.0[31] ^= 1;
+    assert_ne!(client.pin, right);
+    let clock = client.clock;
+    let mut server = Server::listen(server).unwrap();
+    client.server = server.local_address();
+    let mut client = Client::connect(client).unwrap();
+    let start = Instant::now();
+    let error = loop {
+        assert!(start.elapsed() < PATIENCE, "it was accepted");
+        let now = clock.now();
+        server.poll(now).unwrap();
+        match client.poll(now) {
+            Ok(()) => assert!(!client.is_connected()),
+            Err(error) => break error.to_string(),
+        }
+    };
+    assert!(
+        error.contains("handshake with the server failed"),
+        "{error}"
+    );
+
+    let (client, _) = config(&["127.0.0.7"]);
+    let config = CoreConfig {
+        base: Instant::now(),
+        seed: Seed(1),
+        multipath: true,
+        congestion: Congestion::default(),
+        paths: vec![PathAddress {
+            name: Name::from("wifi"),
+            client: client.paths[0].address,
+        }],
+        keep_alive: None,
+        security: Security::Pinned(client.pin),
+    };
+    let error = Core::server(config).err().expect("it has no key");
+    assert!(error.to_string().contains("with its key"), "{error}");
+}
+
+#[test]
+fn one_connection_after_the_other() {
+    let (mut first, server) = config(&["127.0.0.8"]);
+    let clock = first.clock;
+    let mut server = Server::listen(server).unwrap();
+    first.server = server.local_address();
+    let second = ClientConfig {
+        seed: Seed(2),
+        ..first.clone()
+    };
+    let mut read = Vec::new();
+    for (number, config) in [first, second].into_iter().enumerate() {
+        let client = Client::connect(config).unwrap();
+        let mut pair = Pair {
+            client,
+            server,
+            clock,
+        };
+        pair.until("connected", |pair| pair.client.is_connected());
+        pair.client.write(0, &[number as u8; 3]);
+        pair.client.flush(clock.now()).unwrap();
+        let mut buffer = [9; 3];
+        let mut channel = None;
+        pair.until("read", |pair| {
+            channel = channel.or_else(|| pair.server.accepted());
+            channel.is_some_and(|channel| pair.server.read(channel, &mut buffer) > 0)
+        });
+        read.push(buffer);
+        pair.client.close(clock.now());
+        // noq forgets a connection some time after it was closed.
+        pair.until("forgotten", |pair| pair.server.poll_at().is_none());
+        server = pair.server;
+    }
+    assert_eq!(read, [[0; 3], [1; 3]]);
+}
+
+#[test]
 fn sockets_carry_the_ecn_codepoint() {
     for address in ["127.0.0.6", "::1"] {
         let address = SocketAddr::new(address.parse::<IpAddr>().unwrap(), 0);
-        let (Ok(mut a), Ok(mut b)) = (Socket::bind(address), Socket::bind(address)) else {
+        let (Ok(mut a), Ok(mut b)) = (Socket::bind(address, None), Socket::bind(address, None))
+        else {
             assert!(address.is_ipv6(), "a host may lack IPv6, but not IPv4");
             eprintln!("skipped: this host has no IPv6 loopback address");
             continue;

@@ -53,6 +53,7 @@ fn the_handshake_has_the_lengths_of_tls() {
     let identity = Identity::generate().unwrap();
     let tls = flights(
         identity
+            .pin()
             .client()
             .unwrap()
             .start_session(VERSION, SERVER_NAME, &parameters)
