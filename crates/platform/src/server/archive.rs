@@ -27,7 +27,8 @@ struct Kept {
 }
 
 impl Archive {
-    /// Keeps `records` of about `bytes` until `expires_s`; `clock` is the session's.
+    /// Keeps `records` of about `bytes` until `expires_s`; `clock` is the session's, and `fetched` says
+    /// that nobody waits for them.
     pub(super) fn keep(
         &mut self,
         token: String,
@@ -35,13 +36,14 @@ impl Archive {
         clock: Clock,
         expires_s: u64,
         bytes: usize,
+        fetched: bool,
     ) {
         let kept = Kept {
             records: Arc::new(records),
             clock,
             expires_s,
             bytes,
-            fetched: false,
+            fetched,
         };
         self.bytes += bytes;
         self.kept.insert(token.clone(), kept);
@@ -104,7 +106,7 @@ mod tests {
         let clock = Clock::start();
         for (n, expires_s) in [(0, 100), (1, 200), (2, 300)] {
             let token = format!("t{n}");
-            archive.keep(token, records(), clock, expires_s, MAX_BYTES / 2);
+            archive.keep(token, records(), clock, expires_s, MAX_BYTES / 2, false);
         }
         assert_eq!(
             ["t0", "t1", "t2"].map(|t| archive.has(t)),

@@ -6,12 +6,12 @@ use super::gate::{Gate, Permit};
 use super::metrics::{Family, Metrics};
 use super::reasons::{Cut, Refusal};
 use super::recorder::{Recorded, json};
+use super::register::{HandOut, Registration};
 use super::session::{Allowance, Session};
 use super::spent::{Spent, now_s};
 use super::stream::Stream;
 use super::{Config, Limits, ServerError};
 use crate::token::VerifyingKey;
-use measure::Clock;
 use model::live::SessionRecords;
 use model::scenario::{Ping, Traffic};
 use std::collections::HashMap;
@@ -25,10 +25,6 @@ const PING_BYTES: u64 = 100;
 const PING_SECONDS: u32 = 30;
 /// Commands that may wait for a session.
 const COMMANDS: usize = 32;
-
-/// Records that may be on their way at once, of one token (a client whose path died asks again) and of all.
-const HAND_OUTS_OF_TOKEN: usize = 3;
-const HAND_OUTS: usize = 128;
 
 /// What is told to a session under way.
 pub(super) enum Command {
@@ -59,21 +55,27 @@ pub(super) struct Desk {
     state: Mutex<State>,
 }
 
+/// What changes.
 #[derive(Default)]
-struct State {
-    live: HashMap<String, Live>,
-    pings: usize,
+pub(super) struct State {
+    /// Sessions under way, by token.
+    pub live: HashMap<String, Live>,
+    /// Pings without a token under way.
+    pub pings: usize,
     draining: bool,
-    archive: Archive,
+    pub archive: Archive,
     /// Records on their way, by token.
-    handed_out: HashMap<String, usize>,
+    pub handed_out: HashMap<String, usize>,
 }
 
-struct Live {
+/// A session under way.
+pub(super) struct Live {
     commands: mpsc::Sender<Command>,
     traffic: Traffic,
     /// The QUIC connection it is bound to; none over TCP.
     connection: Option<usize>,
+    /// Whether its client asked for its records: it will not ask again.
+    pub asked: bool,
 }
 
 impl Desk {
@@ -144,12 +146,7 @@ impl Desk {
         drop(state);
         let transport = first.stream.transport().name();
         self.metrics.add(Family::PingsTotal, transport, 1);
-        let registration = Registration {
-            desk: Arc::clone(self),
-            token: None,
-            expires_s: 0,
-            open: true,
-        };
+        let registration = Registration::new(self, None, 0);
         let allowance = Allowance {
             // A request has as many bytes as a small object at most; one more, so that the last
             // object is not cut off.
@@ -203,16 +200,12 @@ impl Desk {
                 commands: sender,
                 traffic: traffic.clone(),
                 connection: connection_of(&first.stream),
+                asked: false,
             };
             state.live.insert(token.clone(), live);
         }
         // From here on further channels of the token wait for this one.
-        let registration = Registration {
-            desk: Arc::clone(self),
-            token: Some(token),
-            expires_s: claims.expires_s,
-            open: true,
-        };
+        let registration = Registration::new(self, Some(token), claims.expires_s);
         match self.spent.add(&claims.id, claims.expires_s).await {
             Ok(true) => {}
             Ok(false) => return Err(Refusal::Used),
@@ -259,7 +252,8 @@ impl Desk {
             let mut state = self.state();
             let kept = state.archive.fetch(token);
             if kept.is_none() {
-                let live = state.live.get(token).ok_or(Refusal::NoRecords)?;
+                let live = state.live.get_mut(token).ok_or(Refusal::NoRecords)?;
+                live.asked = true;
                 let asked = live.commands.try_send(Command::Records(sender));
                 asked.map_err(|_| Refusal::NoRecords)?;
             }
@@ -316,95 +310,11 @@ impl Desk {
         state.live.len()
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Records on their way to a client, which take memory until it has them.
-pub(super) struct HandOut {
-    desk: Arc<Desk>,
-    token: String,
-}
-
-impl HandOut {
-    fn new(desk: &Arc<Desk>, token: &str) -> Result<HandOut, Refusal> {
-        let mut state = desk.state();
-        let of_token = state.handed_out.get(token).copied().unwrap_or(0);
-        let all: usize = state.handed_out.values().sum();
-        if of_token >= HAND_OUTS_OF_TOKEN || all >= HAND_OUTS {
-            return Err(Refusal::Busy);
-        }
-        state.handed_out.insert(token.to_owned(), of_token + 1);
-        drop(state);
-        Ok(HandOut {
-            desk: Arc::clone(desk),
-            token: token.to_owned(),
-        })
-    }
-}
-
-impl Drop for HandOut {
-    fn drop(&mut self) {
-        let mut state = self.desk.state();
-        if let Some(count) = state.handed_out.get_mut(&self.token) {
-            *count -= 1;
-            if *count == 0 {
-                state.handed_out.remove(&self.token);
-            }
-        }
     }
 }
 
 fn connection_of(stream: &Stream) -> Option<usize> {
     Some(stream.connection()?.connection().stable_id())
-}
-
-/// A session's entry at the desk; gone when dropped, whatever happened.
-pub(super) struct Registration {
-    desk: Arc<Desk>,
-    /// None for a ping without a token.
-    token: Option<String>,
-    expires_s: u64,
-    open: bool,
-}
-
-impl Registration {
-    pub(super) fn desk(&self) -> &Arc<Desk> {
-        &self.desk
-    }
-
-    pub(super) fn has_token(&self) -> bool {
-        self.token.is_some()
-    }
-
-    /// The session is over: its records are there for its client from the moment on at which it is
-    /// not under way any more.
-    pub(super) fn finish(&mut self, records: SessionRecords, clock: Clock, bytes: usize) {
-        self.leave(Some((records, clock, bytes)));
-    }
-
-    fn leave(&mut self, records: Option<(SessionRecords, Clock, usize)>) {
-        if !std::mem::take(&mut self.open) {
-            return;
-        }
-        let mut state = self.desk.state();
-        match &self.token {
-            None => state.pings -= 1,
-            Some(token) => {
-                state.live.remove(token);
-                if let Some((records, clock, bytes)) = records {
-                    let expires_s = self.expires_s;
-                    let token = token.clone();
-                    state.archive.keep(token, records, clock, expires_s, bytes);
-                }
-            }
-        }
-    }
-}
-
-impl Drop for Registration {
-    fn drop(&mut self) {
-        self.leave(None);
-    }
 }

@@ -23,6 +23,7 @@ mod metrics;
 mod quic;
 mod reasons;
 mod recorder;
+mod register;
 mod sampler;
 mod session;
 mod spent;

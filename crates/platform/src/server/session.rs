@@ -1,11 +1,12 @@
 //! What does a session do when something arrives, when a stream takes bytes, or when time passes? One
 //! future that owns the pattern's server half and its lanes.
 
-use super::desk::{Command, Join, Registration};
+use super::desk::{Command, Join};
 use super::lanes::Lanes;
 use super::metrics::{Family, Held, Metrics};
 use super::reasons::{Cut, Refusal};
 use super::recorder::{Recorder, event};
+use super::register::Registration;
 use super::sampler::{Sampler, stack};
 use super::stream::Transport;
 use super::{Limits, quic};

@@ -267,6 +267,42 @@ mod tests {
     }
 
     #[test]
+    fn a_token_that_cannot_be_written_down_is_not_used_and_the_file_recovers() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join(FILE);
+        fs::write(&file, "").expect("written");
+        let mut writer = Writer {
+            // Opened to be read: every write fails, as on a disk that is full.
+            log: File::open(&file).expect("opened"),
+            file: file.clone(),
+            known: HashMap::new(),
+            lines: 0,
+        };
+        let id = random_hex::<16>();
+        let mut add = || {
+            let (orders, inbox) = mpsc::channel();
+            let (done, answer) = oneshot::channel();
+            let (id, expires_s) = (id.clone(), now_s() + 600);
+            let add = Add {
+                id,
+                expires_s,
+                done,
+            };
+            orders.send(add).expect("sent");
+            drop(orders);
+            writer.work(&inbox);
+            answer.blocking_recv().expect("an answer")
+        };
+        assert!(add().is_err());
+        assert_eq!((add(), add()), (Ok(true), Ok(false)));
+        assert_eq!(
+            fs::read_to_string(&file).expect("the file").lines().count(),
+            1
+        );
+        assert!(writer.known.contains_key(&id));
+    }
+
+    #[test]
     fn a_folder_serves_one_server() {
         let folder = tempfile::tempdir().expect("a folder");
         let state = folder.path().join("state");

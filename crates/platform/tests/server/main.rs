@@ -4,6 +4,8 @@ mod amplification;
 mod client;
 mod drain;
 mod limits;
+mod live;
+mod namespace;
 mod rig;
 mod sessions;
 mod strangers;

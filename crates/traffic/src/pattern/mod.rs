@@ -12,6 +12,7 @@ pub mod iperf;
 pub mod ping;
 #[cfg(test)]
 mod pipe;
+mod timer;
 
 use crate::Half;
 use crate::frame::HEADER;
