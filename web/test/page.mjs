@@ -8,8 +8,8 @@ const PLACEHOLDER = '<script type="application/json" id="walkabout-data">null</s
 
 /** Writes the built page with `data` into `file`. */
 export function writePage(file, data) {
-  const page = readFileSync(new URL('../dist/index.html', import.meta.url), 'utf8')
-  if (page.split(PLACEHOLDER).length !== 2) throw new Error('dist/index.html has no single placeholder')
+  const page = readFileSync(new URL('../dist/report/index.html', import.meta.url), 'utf8')
+  if (page.split(PLACEHOLDER).length !== 2) throw new Error('dist/report/index.html has no single placeholder')
   const json = JSON.stringify(data).replaceAll('<', '\\u003c')
   writeFileSync(file, page.replace(PLACEHOLDER, () => PLACEHOLDER.replace('null', () => json)))
 }

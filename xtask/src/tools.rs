@@ -31,20 +31,29 @@ pub const FOR_TESTS: &[Tool] = &[
         purpose: "sets up networks for tests",
     },
     Tool {
+        program: "postgres",
+        package: "postgresql",
+        purpose: "keeps the results of those who outgrow SQLite",
+    },
+    Tool {
         program: "setpriv",
         package: "util-linux",
         purpose: "runs tests as an ordinary user",
     },
 ];
 
-/// Whether `program` can be started.
+/// Whether `program` can be started, or is where Debian keeps PostgreSQL's: a folder per version.
 pub fn has(program: &str) -> bool {
-    Command::new(program)
+    let started = Command::new(program)
         .arg("--version")
         .stdout(Stdio::null())
         .stderr(Stdio::null())
-        .status()
-        .is_ok()
+        .status();
+    let versions = std::fs::read_dir("/usr/lib/postgresql")
+        .into_iter()
+        .flatten();
+    let mut folders = versions.flatten().map(|version| version.path().join("bin"));
+    started.is_ok() || folders.any(|folder| folder.join(program).exists())
 }
 
 /// Makes sure that all of `tools` are there: by apt-get as root, else by asking for them.

@@ -1,4 +1,4 @@
-//! The report's web bundle: built from the lock file, once per state of its sources.
+//! The web bundle, the report's page and the dashboard's: built from the lock file, once per state of its sources.
 
 use crate::{shell, tools};
 use anyhow::{Context, Result, bail};
@@ -20,14 +20,19 @@ pub fn build() -> Result<()> {
     }
     install()?;
     shell::program("npm", &["run", "build"], &web)?;
-    // The crate that embeds the bundle is not compiled again by itself when there was none.
-    let embedding = shell::root().join("crates/analysis/src/report/bundle.rs");
+    // The crates that embed the pages are not compiled again by themselves when there was none.
     let now = std::time::SystemTime::now();
-    fs::File::options()
-        .append(true)
-        .open(&embedding)
-        .and_then(|file| file.set_modified(now))
-        .with_context(|| format!("{} cannot be touched", embedding.display()))?;
+    for embedding in [
+        "crates/analysis/src/report/bundle.rs",
+        "crates/platform/src/dashboard/mod.rs",
+    ] {
+        let embedding = shell::root().join(embedding);
+        fs::File::options()
+            .append(true)
+            .open(&embedding)
+            .and_then(|file| file.set_modified(now))
+            .with_context(|| format!("{} cannot be touched", embedding.display()))?;
+    }
     fs::write(&stamp, sources).with_context(|| format!("{} cannot be written", stamp.display()))
 }
 

@@ -1,4 +1,4 @@
-// Which sections does a report have, in which order: one of runs, and one of a study?
+// Which sections do the pages have: a report of runs, one of a study, and the dashboard's?
 
 export const SECTIONS = [
   { id: 'results', short: 'Results', title: 'Results' },
@@ -19,4 +19,24 @@ export const STUDY_SECTIONS = [
   { id: 'runs', short: 'Runs', title: 'Runs' },
 ] as const
 
-export type SectionId = (typeof SECTIONS | typeof STUDY_SECTIONS)[number]['id']
+/** Those of the dashboard's pages. */
+export const DASHBOARD_SECTIONS = [
+  { id: 'running', title: 'Running now' },
+  { id: 'transports', title: 'Now' },
+  { id: 'decisions', title: 'What happened' },
+  { id: 'stored', title: 'Stored runs' },
+  { id: 'scenario', title: 'What was run' },
+  { id: 'downloads', title: 'Take the tables away' },
+  { id: 'compared', title: 'What is compared' },
+  { id: 'delays', title: 'Longest delay of a run' },
+  { id: 'ratios', title: 'Ratios within tests' },
+  { id: 'causes', title: 'Why cellular took over' },
+  { id: 'durations', title: 'Duration of handovers' },
+  { id: 'days', title: 'Runs per day' },
+  { id: 'shares', title: 'What runs are of' },
+] as const
+
+/** Every section of every page, by its id. */
+export const ALL_SECTIONS = [...SECTIONS, ...STUDY_SECTIONS, ...DASHBOARD_SECTIONS]
+
+export type SectionId = (typeof ALL_SECTIONS)[number]['id']

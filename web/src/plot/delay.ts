@@ -21,8 +21,12 @@ export function delayRange(runs: Run[], log: boolean): [number, number] {
       })
     }
   }
+  return rangeOver(least, most, log)
+}
+
+/** Round ends around the delays from `least` to `most`, in ms, with room at the top for the unanswered. */
+export function rangeOver(least: number, most: number, log: boolean): [number, number] {
   if (most === 0) [least, most] = [10, 1000]
-  // Room at the top for the unanswered.
   return log ? [nice(least * 0.8, Math.floor), nice(most * 2.2, Math.ceil)] : [0, most * 1.15]
 }
 

@@ -3,7 +3,7 @@ import { align } from '../data/decode'
 import { as, type Drawn } from '../study/curves'
 import type { Metric } from '../study/types'
 import { axisLabel, valueTick } from '../study/words'
-import { logSplits } from './format'
+import { logSplits, symmetricSplits } from './format'
 import type { Ink } from './palette'
 import type { Plot } from './spec'
 import { drawAreas } from './uncertainty'
@@ -15,6 +15,8 @@ interface Choice {
   arms: { name: string; ink: Ink; shown: boolean; curve: Drawn | null }[]
   range: [number, number]
   log: boolean
+  /** Logarithmic both ways from zero, linear around it: for values of either sign. */
+  isSymmetric?: boolean
 }
 
 export function distributionPlot(c: Choice): Plot {
@@ -50,6 +52,7 @@ export function distributionPlot(c: Choice): Plot {
     x: {
       label: axisLabel(c.metric, c.log),
       log: c.log,
+      ...(c.isSymmetric && { symmetric: true, splits: symmetricSplits }),
       range: c.range,
       tick: (v) => valueTick(v, c.metric.unit),
       ...(c.log && { splits: inside }),

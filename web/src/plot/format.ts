@@ -36,3 +36,14 @@ export function logSplits(low: number, high: number, room: number): number[] {
   }
   return splits
 }
+
+/** Powers of ten both ways from zero, from 1 on, with 2 and 5 between when `room` ticks allow it. */
+export function symmetricSplits(low: number, high: number, room: number): number[] {
+  const reach = Math.ceil(Math.log10(Math.max(-low, high, 1)))
+  const over = (steps: number[]) => {
+    const sizes = Array.from({ length: reach + 1 }, (_, power) => steps.map((step) => step * 10 ** power)).flat()
+    return [...sizes.toReversed().map((v) => -v), 0, ...sizes].filter((v) => v >= low && v <= high)
+  }
+  const fine = over([1, 2, 5])
+  return fine.length <= room * 0.8 ? fine : over([1])
+}

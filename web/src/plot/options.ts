@@ -14,8 +14,10 @@ interface Hooks {
   reset: () => void
 }
 
+/** `current` is asked at each drawing for what moves: data apart, ranges, bands, marks. */
 export function options(
   plot: Plot,
+  current: () => Plot,
   colours: Colours,
   width: number,
   hooks: Hooks,
@@ -28,8 +30,8 @@ export function options(
     padding: [6, 8, 0, 0],
     series: [{}, ...plot.series.map(series)],
     scales: {
-      x: scale(plot.x),
-      y: scale(plot.y),
+      x: scale(plot.x, () => current().x.range),
+      y: scale(plot.y, () => current().y.range),
     },
     axes: [
       {
@@ -62,14 +64,14 @@ export function options(
     hooks: {
       drawClear: [
         (u) => {
-          drawBands(u, plot, colours)
-          plot.under?.(u, colours)
+          drawBands(u, current(), colours)
+          current().under?.(u, colours)
         },
       ],
       draw: [
         (u) => {
-          drawMarks(u, plot, colours)
-          plot.draw?.(u, colours)
+          drawMarks(u, current(), colours)
+          current().draw?.(u, colours)
         },
       ],
       setCursor: [(u) => hooks.cursor(u, (u.cursor.left ?? -1) < 0 ? null : (u.cursor.idx ?? null))],
@@ -85,12 +87,13 @@ export function options(
   }
 }
 
-function scale(axis: Axis): uPlot.Scale {
+function scale(axis: Axis, range: () => [number, number]): uPlot.Scale {
   return {
     time: false,
-    distr: axis.log ? 3 : 1,
+    distr: axis.log ? 3 : axis.symmetric ? 4 : 1,
+    asinh: 1,
     auto: false,
-    range: (_u, min, max) => (min == null || max == null ? axis.range : [min, max]),
+    range: (_u, min, max) => (min == null || max == null ? range() : [min, max]),
     min: axis.range[0],
     max: axis.range[1],
   }
@@ -127,6 +130,7 @@ function series(s: Series): uPlot.Series {
     dash: s.ink.dash,
     ...(s.fill && { fill: s.fill as string }),
     ...(s.style === 'points' && { paths: () => null }),
+    ...(s.style === 'bars' && uPlot.paths.bars && { paths: uPlot.paths.bars({ size: [0.7, 60] }) }),
     ...(s.style === 'step' && uPlot.paths.stepped && { paths: uPlot.paths.stepped({ align: 1 }) }),
     points: {
       show: s.style === 'points' || (s.markAt?.length ?? 0) > 0,
@@ -187,10 +191,10 @@ function drawBands(u: uPlot, plot: Plot, colours: Colours) {
   for (const band of plot.bands ?? []) {
     const left = u.valToPos(band.from, 'x', true)
     const right = u.valToPos(band.to, 'x', true)
-    const isFailure = band.kind === 'failure'
-    ctx.fillStyle = isFailure ? colours.band : colours.ended
+    const isBad = band.kind !== 'ended'
+    ctx.fillStyle = isBad ? colours.band : colours.ended
     ctx.fillRect(left, bbox.top, right - left, bbox.height)
-    ctx.fillStyle = isFailure ? colours.bandEdge : colours.grid
+    ctx.fillStyle = isBad ? colours.bandEdge : colours.grid
     for (const edge of [left, right]) {
       if (edge < bbox.left + bbox.width - 2) ctx.fillRect(edge, bbox.top, uPlot.pxRatio, bbox.height)
     }

@@ -65,7 +65,7 @@ const PATH_DASHES = [[], [7, 3], [2, 3], [9, 3, 2, 3]]
 const PATH_MARKERS: Marker[] = ['circle', 'square', 'diamond', 'triangle']
 
 /** A path, by its place in the scenario. */
-export function pathInk(paths: PathDescription[], name: string, dark: boolean): Ink {
+export function pathInk(paths: Pick<PathDescription, 'name'>[], name: string, dark: boolean): Ink {
   const place = Math.max(
     paths.findIndex((path) => path.name === name),
     0,

@@ -41,3 +41,10 @@ function remembered(): Mode {
 }
 
 export const theme = new Theme()
+
+/** Shows the page in the theme's colours, as long as the component that calls this is there. */
+export function followTheme() {
+  $effect.pre(() => {
+    document.documentElement.dataset['theme'] = theme.dark ? 'dark' : 'light'
+  })
+}

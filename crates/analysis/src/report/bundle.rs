@@ -6,7 +6,7 @@ use serde::Serialize;
 
 /// The page, as `cargo xtask web` built it; empty when it was not built.
 #[derive(RustEmbed)]
-#[folder = "../../web/dist"]
+#[folder = "../../web/dist/report"]
 #[allow_missing = true]
 struct Bundle;
 

@@ -188,6 +188,8 @@ pub async fn as_problem(request: Request, next: Next) -> Response {
         }
         StatusCode::PAYLOAD_TOO_LARGE => Refusal::too_large("the body is too large"),
         StatusCode::UNSUPPORTED_MEDIA_TYPE => Refusal::encoding(text.trim()),
+        // A program without the pages.
+        StatusCode::NOT_IMPLEMENTED => Refusal::new(ProblemKind::NotFound, status, text.trim()),
         status if status.is_client_error() => {
             Refusal::new(ProblemKind::Invalid, status, text.trim())
         }

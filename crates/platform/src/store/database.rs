@@ -4,6 +4,22 @@
 use super::StoreError;
 use sqlx::{Decode, PgPool, Postgres, Row as _, Sqlite, SqlitePool, Type};
 use sqlx::{SqlSafeStr, SqlStr};
+use std::time::Duration;
+
+/// A statement that takes longer is given up: the network swallows what the database says. Its own limit
+/// for a statement is less.
+const HANGS: Duration = Duration::from_secs(90);
+
+/// What `asked` comes to, if it does.
+async fn in_time<T>(asked: impl Future<Output = Result<T, sqlx::Error>>) -> Result<T, StoreError> {
+    match tokio::time::timeout(HANGS, asked).await {
+        Ok(answer) => Ok(answer?),
+        Err(_) => {
+            let what = format!("no answer within {} s", HANGS.as_secs());
+            Err(StoreError::Unavailable(what))
+        }
+    }
+}
 
 /// A database.
 #[derive(Clone, Debug)]
@@ -130,11 +146,11 @@ impl Database {
         let sql: SqlStr = sql.into_sql_str();
         match self {
             Database::Sqlite { read, .. } => {
-                let rows = bound!(sql, values).fetch_all(read).await?;
+                let rows = in_time(bound!(sql, values).fetch_all(read)).await?;
                 Ok(rows.into_iter().map(Row::Sqlite).collect())
             }
             Database::Postgres(pool) => {
-                let rows = bound!(sql, values).fetch_all(pool).await?;
+                let rows = in_time(bound!(sql, values).fetch_all(pool)).await?;
                 Ok(rows.into_iter().map(Row::Postgres).collect())
             }
         }
@@ -145,9 +161,9 @@ impl Database {
         Ok(match self {
             // At once: one that begins by reading can't wait for another process's to end.
             Database::Sqlite { write, .. } => {
-                Transaction::Sqlite(write.begin_with("BEGIN IMMEDIATE").await?)
+                Transaction::Sqlite(in_time(write.begin_with("BEGIN IMMEDIATE")).await?)
             }
-            Database::Postgres(pool) => Transaction::Postgres(pool.begin().await?),
+            Database::Postgres(pool) => Transaction::Postgres(in_time(pool.begin()).await?),
         })
     }
 
@@ -178,11 +194,11 @@ impl Transaction {
     ) -> Result<Vec<Row>, StoreError> {
         match self {
             Transaction::Sqlite(transaction) => {
-                let rows = bound!(sql, values).fetch_all(&mut **transaction).await?;
+                let rows = in_time(bound!(sql, values).fetch_all(&mut **transaction)).await?;
                 Ok(rows.into_iter().map(Row::Sqlite).collect())
             }
             Transaction::Postgres(transaction) => {
-                let rows = bound!(sql, values).fetch_all(&mut **transaction).await?;
+                let rows = in_time(bound!(sql, values).fetch_all(&mut **transaction)).await?;
                 Ok(rows.into_iter().map(Row::Postgres).collect())
             }
         }
@@ -196,11 +212,11 @@ impl Transaction {
     ) -> Result<u64, StoreError> {
         Ok(match self {
             Transaction::Sqlite(transaction) => {
-                let done = bound!(sql, values).execute(&mut **transaction).await?;
+                let done = in_time(bound!(sql, values).execute(&mut **transaction)).await?;
                 done.rows_affected()
             }
             Transaction::Postgres(transaction) => {
-                let done = bound!(sql, values).execute(&mut **transaction).await?;
+                let done = in_time(bound!(sql, values).execute(&mut **transaction)).await?;
                 done.rows_affected()
             }
         })
@@ -221,8 +237,8 @@ impl Transaction {
     /// Makes it durable.
     pub(super) async fn commit(self) -> Result<(), StoreError> {
         match self {
-            Transaction::Sqlite(transaction) => transaction.commit().await?,
-            Transaction::Postgres(transaction) => transaction.commit().await?,
+            Transaction::Sqlite(transaction) => in_time(transaction.commit()).await?,
+            Transaction::Postgres(transaction) => in_time(transaction.commit()).await?,
         }
         Ok(())
     }

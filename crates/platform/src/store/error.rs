@@ -133,3 +133,36 @@ impl From<MigrateError> for StoreError {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_that_are_hard_to_provoke() {
+        let text = String::new;
+        for (code, error) in [
+            (13, StoreError::Full(text())),
+            (4874, StoreError::Full(text())),
+            // SQLITE_BUSY_SNAPSHOT, SQLITE_IOERR_FSYNC, SQLITE_READONLY_DIRECTORY, SQLITE_CORRUPT_INDEX
+            (517, StoreError::Unavailable(text())),
+            (1034, StoreError::Unavailable(text())),
+            (1544, StoreError::Refused(text())),
+            (779, StoreError::Damaged(text())),
+        ] {
+            assert_eq!(of_sqlite(code)(text()), error, "{code}");
+        }
+        for (state, error) in [
+            ("53100", StoreError::Full(text())),
+            ("53300", StoreError::Unavailable(text())),
+            ("57P03", StoreError::Unavailable(text())),
+            ("40P01", StoreError::Unavailable(text())),
+            ("25006", StoreError::Refused(text())),
+            ("28P01", StoreError::Refused(text())),
+            ("42601", StoreError::Damaged(text())),
+            ("", StoreError::Damaged(text())),
+        ] {
+            assert_eq!(of_postgres(state)(text()), error, "{state}");
+        }
+    }
+}

@@ -61,6 +61,8 @@ async fn sqlite(options: SqliteConnectOptions, in_memory: bool) -> Result<Databa
         .foreign_keys(true)
         .busy_timeout(PATIENCE)
         .page_size(PAGE_BYTES)
+        // Rows on their way from its thread: an index is a million of them.
+        .row_buffer_size(1_024)
         // A commit returns when it is on the disk.
         .synchronous(SqliteSynchronous::Full)
         // KiB, hence negative.

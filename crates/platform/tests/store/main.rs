@@ -7,6 +7,7 @@ mod any_sequence;
 mod brute_force;
 mod faults;
 mod find;
+mod killed;
 mod live;
 mod place;
 mod put;

@@ -1,19 +1,21 @@
 //! How do the arms compare over the runs that pass a filter? Exactly: from the runs themselves.
 
 use super::super::StoreError;
+use super::distribution::{Values, middle};
 use super::selection::Passing;
 use super::{Entry, Follower, Index, NONE, Selection, flag};
-use crate::api::{Arm, CauseCount, CdfPoint, ComparedArm, Comparison, PairedRatio};
-use analysis::statistics::{LEVEL, median};
-use std::collections::{BTreeMap, HashMap};
-
-/// Points of a CDF: the picture of a phone or a screen shows no more.
-const POINTS: usize = 256;
+use crate::api::{Arm, CauseCount, ComparedArm, Comparison, PairedRatio};
 
 /// A delay below this has no ratio worth the name: a microsecond, what is recorded.
 const LEAST_S: f64 = 1e-6;
 
-const NOTES: [&str; 4] = [
+/// Arms that are compared: there are as many pairs of them as a table can show, many times over.
+const MOST_ARMS: usize = 128;
+
+/// The arm of a kind that does not pass.
+const NO_ARM: u16 = u16::MAX;
+
+const NOTES: [&str; 5] = [
     "Runs that are invalid, incomplete or failed never count.",
     "A stalled run's longest delay is a lower bound: it stays in the denominator of its arm's CDFs, \
      which therefore may end below 1. The denominator is the runs that have the metric at all. A CDF \
@@ -23,42 +25,8 @@ const NOTES: [&str; 4] = [
      such tests are counted.",
     "The interval of a ratio's median lies between two ranks by the binomial distribution, at 95 %; \
      fewer than 6 tests have none.",
+    "Of more than 128 arms the first 128 by name are compared.",
 ];
-
-/// The values of a metric in an arm.
-#[derive(Debug, Default)]
-struct Values {
-    known: Vec<f64>,
-    censored: u64,
-}
-
-impl Values {
-    fn add(&mut self, value: Option<f64>, censored: bool) {
-        match value {
-            Some(_) if censored => self.censored += 1,
-            Some(value) => self.known.push(value),
-            None => {}
-        }
-    }
-
-    /// The shares of all values that are known to be at most some.
-    fn cdf(mut self) -> Vec<CdfPoint> {
-        self.known.sort_unstable_by(f64::total_cmp);
-        let (known, count) = (self.known.len(), self.known.len() as u64 + self.censored);
-        let steps = known.min(POINTS);
-        let mut points: Vec<CdfPoint> = Vec::with_capacity(steps);
-        for step in 1..=steps {
-            let seconds = self.known[(known * step).div_ceil(steps) - 1];
-            // Equal values step once, at the last of them.
-            let up_to = self.known.partition_point(|value| *value <= seconds);
-            let share = up_to as f64 / count as f64;
-            if points.last().is_none_or(|point| point.seconds < seconds) {
-                points.push(CdfPoint { seconds, share });
-            }
-        }
-        points
-    }
-}
 
 /// What is gathered of an arm.
 #[derive(Debug, Default)]
@@ -68,8 +36,8 @@ struct Gathered {
     up: Values,
     down: Values,
     handover: Values,
-    /// By the cause's word.
-    causes: HashMap<u32, u64>,
+    /// By the cause's word; there are few.
+    causes: Vec<(u32, u64)>,
 }
 
 /// What is gathered of a pair of arms.
@@ -92,10 +60,11 @@ struct Gathering<'i> {
     index: &'i Index,
     passing: Passing,
     arms: Vec<Arm>,
-    /// By kind.
+    /// By kind; [`NO_ARM`] of those that don't pass.
     arm_of: Vec<u16>,
     gathered: Vec<Gathered>,
-    pairs: BTreeMap<(u16, u16), Pair>,
+    /// A row per numerator, a column per denominator.
+    pairs: Vec<Pair>,
     /// The runs of the test at hand, and their means.
     parts: Vec<Part>,
     means: Vec<Part>,
@@ -131,16 +100,18 @@ impl<'i> Gathering<'i> {
             .collect();
         arms.sort();
         arms.dedup();
-        // More arms than that nobody can tell apart.
-        arms.truncate(usize::from(u16::MAX));
-        let place = |kind| arms.binary_search(&index.kinds.arm(kind)).unwrap_or(0) as u16;
+        arms.truncate(MOST_ARMS);
+        let place = |kind| {
+            let place = arms.binary_search(&index.kinds.arm(kind));
+            place.map_or(NO_ARM, |place| place as u16)
+        };
         Gathering {
             arm_of: kinds.iter().map(place).collect(),
             gathered: arms.iter().map(|_| Gathered::default()).collect(),
+            pairs: (0..arms.len().pow(2)).map(|_| Pair::default()).collect(),
             index,
             passing,
             arms,
-            pairs: BTreeMap::new(),
             parts: Vec::new(),
             means: Vec::new(),
         }
@@ -164,6 +135,9 @@ impl<'i> Gathering<'i> {
     fn run(&mut self, entry: &Entry) {
         let kind = &self.index.kinds.all()[entry.kind as usize];
         let arm = self.arm_of[entry.kind as usize];
+        if arm == NO_ARM {
+            return;
+        }
         let gathered = &mut self.gathered[usize::from(arm)];
         let stalled = entry.is(flag::DELAY_MAX_CENSORED);
         gathered.runs += 1;
@@ -180,7 +154,11 @@ impl<'i> Gathering<'i> {
             .handover
             .add(entry.handover.get(), entry.is(flag::HANDOVER_CENSORED));
         if !self.index.kinds.text(kind.cause).is_empty() {
-            *gathered.causes.entry(kind.cause).or_default() += 1;
+            let mut causes = gathered.causes.iter_mut();
+            match causes.find(|(cause, _)| *cause == kind.cause) {
+                Some((_, runs)) => *runs += 1,
+                None => gathered.causes.push((kind.cause, 1)),
+            }
         }
         if let Some(delay) = entry.delay_max.get() {
             self.parts.push(Part {
@@ -211,7 +189,8 @@ impl<'i> Gathering<'i> {
         for same in self.means.chunk_by(|a, b| a.pattern == b.pattern) {
             for (i, second) in same.iter().enumerate() {
                 for first in &same[i + 1..] {
-                    let pair = self.pairs.entry((first.arm, second.arm)).or_default();
+                    let row = usize::from(first.arm) * self.arms.len();
+                    let pair = &mut self.pairs[row + usize::from(second.arm)];
                     match (first.log, second.log) {
                         (Some(a), Some(b)) => pair.log_ratios.push(a - b),
                         _ => pair.stalled += 1,
@@ -245,17 +224,22 @@ impl<'i> Gathering<'i> {
             }
         });
         let arms = arms.collect();
-        let pairs = self.pairs.into_iter().map(|((a, b), mut pair)| {
+        let names = self
+            .arms
+            .iter()
+            .flat_map(|a| self.arms.iter().map(move |b| (a, b)));
+        let pairs = names.zip(self.pairs).filter_map(|((a, b), mut pair)| {
+            let tests = pair.log_ratios.len() as u64;
             let [median, low, high] = middle(&mut pair.log_ratios);
-            PairedRatio {
-                a: self.arms[usize::from(a)].clone(),
-                b: self.arms[usize::from(b)].clone(),
-                tests: pair.log_ratios.len() as u64,
+            (tests + pair.stalled > 0).then(|| PairedRatio {
+                a: a.clone(),
+                b: b.clone(),
+                tests,
                 stalled: pair.stalled,
                 median,
                 low,
                 high,
-            }
+            })
         });
         Comparison {
             pairs: pairs.collect(),
@@ -263,36 +247,6 @@ impl<'i> Gathering<'i> {
             notes: NOTES.map(str::to_owned).into(),
         }
     }
-}
-
-/// The median of the ratios with these logarithms, and the ends of its interval.
-fn middle(logs: &mut [f64]) -> [Option<f64>; 3] {
-    let count = logs.len();
-    if count == 0 {
-        return [None; 3];
-    }
-    // The median first: what is below it lies before it from then on.
-    let half = count / 2;
-    let (below, upper, above) = logs.select_nth_unstable_by(half, f64::total_cmp);
-    let upper = *upper;
-    let lower = match count % 2 {
-        1 => upper,
-        _ => below.iter().copied().fold(f64::NEG_INFINITY, f64::max),
-    };
-    let mut ends = [None; 2];
-    // The median's rank lies inside the interval: one end below it, one above.
-    if let Some(rank) = median::rank(count, LEVEL) {
-        let at = |part: &mut [f64], place: usize| {
-            part.select_nth_unstable_by(place, f64::total_cmp).1.exp()
-        };
-        ends[0] = Some(at(below, rank - 1));
-        let place = count - rank;
-        ends[1] = Some(match place == half {
-            true => upper.exp(),
-            false => at(above, place - half - 1),
-        });
-    }
-    [Some(((lower + upper) / 2.0).exp()), ends[0], ends[1]]
 }
 
 impl Follower {

@@ -1,11 +1,12 @@
 //! How are a million runs filtered, counted and compared in a fraction of a second? By what the filters
-//! and comparisons need of each, held in memory: 72 bytes a run, read once and then kept up with the
+//! and comparisons need of each, held in memory: about 100 bytes a run, read once and then kept up with the
 //! database by its numbers.
 //!
 //! The database stays the truth. Before each answer the index asks it for what was stored or removed
 //! since; so an answer contains all that was acknowledged before it was asked for, by whichever collector.
 
 mod compare;
+mod distribution;
 mod follow;
 mod kind;
 mod selection;

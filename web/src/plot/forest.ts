@@ -1,12 +1,21 @@
 // Which part of the log axis does the forest plot show?
-import type { Comparison } from './types'
+import type { Bound } from '../study/types'
+
+/** A ratio with its interval. */
+export interface Ratio {
+  ratio: number | null
+  low: number | null
+  high: number | null
+  /** What the ratio says of the true one. */
+  bound: Bound
+}
 
 /** Wider than this, the other intervals would shrink to points; what lies beyond has an arrow. */
 const WIDEST = 1000
 
 /** All ratios with their intervals, and 1. */
-export function forestRange(comparisons: Comparison[]): [number, number] {
-  const ends = comparisons.flatMap((c) => [c.low, c.high, c.ratio]).filter((v) => v != null && v > 0) as number[]
+export function forestRange(ratios: Ratio[]): [number, number] {
+  const ends = ratios.flatMap((c) => [c.low, c.high, c.ratio]).filter((v) => v != null && v > 0) as number[]
   const least = Math.max(Math.min(0.9, ...ends), 1 / WIDEST)
   const most = Math.min(Math.max(1.1, ...ends), WIDEST)
   const room = (most / least) ** 0.06
