@@ -8,6 +8,8 @@ mod postgres;
 #[path = "../tests/store/sample.rs"]
 mod sample;
 
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::{TimeVal, TimeValLike};
 use rand::RngExt;
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor};
@@ -70,13 +72,14 @@ async fn bench(url: &str, runs: u64) -> Value {
     let generated_s = begun.elapsed().as_secs_f64();
     eprintln!("{runs} runs made in {generated_s:.0} s");
 
-    let before = resident_bytes();
+    let (before, cpu_before) = (resident_bytes(), cpu());
     let begun = Instant::now();
     let store = Store::open(url).await.expect("it opens");
     let total = store.usage().await.expect("it answers").runs;
     assert_eq!(total, runs);
     let index = json!({
         "read_s": begun.elapsed().as_secs_f64(),
+        "read_cpu_s": (cpu() - cpu_before).as_secs_f64(),
         "bytes_per_run": resident_bytes().saturating_sub(before) as f64 / runs as f64,
     });
     eprintln!("index {index}");
@@ -175,15 +178,28 @@ async fn filters(store: &Store) -> Vec<(&'static str, Filter)> {
     ]
 }
 
-/// How long `what` takes.
+/// How long `what` takes, and of that on the processor in the mean.
 async fn measured(times: usize, what: impl AsyncFn()) -> Value {
     let mut took = Vec::new();
+    let cpu_before = cpu();
     for _ in 0..times {
         let begun = Instant::now();
         what().await;
         took.push(begun.elapsed());
     }
-    quantiles(took)
+    let mut result = quantiles(took);
+    result["cpu_ms"] = json!((cpu() - cpu_before).as_secs_f64() * 1_000.0 / times as f64);
+    result
+}
+
+/// What this process has taken of the processors: what a measured time is when nobody else wants them.
+fn cpu() -> Duration {
+    let usage = getrusage(UsageWho::RUSAGE_SELF).expect("a process may know");
+    let of = |time: TimeVal| {
+        let us = time.num_microseconds();
+        Duration::from_micros(us.unsigned_abs())
+    };
+    of(usage.user_time()) + of(usage.system_time())
 }
 
 fn quantiles(mut took: Vec<Duration>) -> Value {
@@ -209,7 +225,7 @@ async fn uploads(store: &Store, beside: bool) -> Value {
     }
     let waiting = std::sync::Arc::new(std::sync::Mutex::new(waiting));
     let document = std::sync::Arc::new(document);
-    let begun = Instant::now();
+    let (begun, cpu_before) = (Instant::now(), cpu());
     let tasks: Vec<_> = (0..AT_ONCE)
         .map(|_| {
             let (store, waiting) = (store.clone(), waiting.clone());
@@ -261,6 +277,7 @@ async fn uploads(store: &Store, beside: bool) -> Value {
     let seconds = begun.elapsed().as_secs_f64();
     let mut result = quantiles(took);
     result["per_second"] = json!(UPLOADS as f64 / seconds);
+    result["cpu_s_per_second"] = json!((cpu() - cpu_before).as_secs_f64() / seconds);
     if let Some(queries) = queries {
         result["pages_beside"] = quantiles(queries.await.expect("no panic"));
     }
