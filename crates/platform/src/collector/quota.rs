@@ -10,8 +10,9 @@ use std::time::Duration;
 
 /// The window of every quota.
 const HOUR: Duration = Duration::from_secs(3_600);
-/// A portion is this part of the limit: what several collectors leave unused of theirs is lost, and
-/// should not matter.
+/// The largest portion is this part of the limit. What several collectors leave unused of theirs is lost,
+/// and should not matter; nor should what a collector leaves unused that is killed, which is why each
+/// portion is at most twice the one before, beginning with what is needed.
 const PORTIONS: u64 = 64;
 /// Portions remembered at most.
 const MOST_PORTIONS: usize = 100_000;
@@ -46,6 +47,8 @@ pub struct Quota {
 struct Portion {
     window: u64,
     left: u64,
+    /// The last one taken, in this window or before.
+    size: u64,
 }
 
 impl Quota {
@@ -66,11 +69,12 @@ impl Quota {
         now_s: u64,
     ) -> Result<(), Refusal> {
         let window = now_s / HOUR.as_secs();
-        if self.take_from_portion(of, prefix, amount, window) {
-            return Ok(());
-        }
+        let last = match self.take_from_portion(of, prefix, amount, window) {
+            Ok(()) => return Ok(()),
+            Err(last) => last,
+        };
         let key = format!("{}:{prefix}", of.word());
-        let portion = amount.max(limit / PORTIONS);
+        let portion = amount.max((2 * last).min(limit / PORTIONS));
         let spend = |amount| self.store.spend(&key, amount, limit, HOUR, now_s);
         let granted = match spend(portion).await? {
             true => portion,
@@ -88,22 +92,30 @@ impl Quota {
                 ));
             }
         };
-        self.keep(of, prefix, window, granted - amount);
+        self.keep(of, prefix, window, granted, granted - amount);
         Ok(())
     }
 
-    fn take_from_portion(&self, of: Of, prefix: &str, amount: u64, window: u64) -> bool {
+    /// Takes `amount` from what is left of the last portion; if that is less, says how large it was.
+    fn take_from_portion(
+        &self,
+        of: Of,
+        prefix: &str,
+        amount: u64,
+        window: u64,
+    ) -> Result<(), u64> {
         let mut portions = lock(&self.portions);
         match portions.get_mut(&(of, prefix.to_owned())) {
             Some(portion) if portion.window == window && portion.left >= amount => {
                 portion.left -= amount;
-                true
+                Ok(())
             }
-            _ => false,
+            Some(portion) => Err(portion.size),
+            None => Err(0),
         }
     }
 
-    fn keep(&self, of: Of, prefix: &str, window: u64, left: u64) {
+    fn keep(&self, of: Of, prefix: &str, window: u64, size: u64, left: u64) {
         let mut portions = lock(&self.portions);
         if portions.len() >= MOST_PORTIONS {
             portions.retain(|_, portion| portion.window == window && portion.left > 0);
@@ -112,12 +124,16 @@ impl Quota {
                 portions.clear();
             }
         }
-        let portion = portions
-            .entry((of, prefix.to_owned()))
-            .or_insert(Portion { window, left: 0 });
+        let none = Portion {
+            window,
+            left: 0,
+            size,
+        };
+        let portion = portions.entry((of, prefix.to_owned())).or_insert(none);
         if portion.window != window {
-            *portion = Portion { window, left: 0 };
+            *portion = none;
         }
         portion.left += left;
+        portion.size = size;
     }
 }

@@ -1,0 +1,129 @@
+//! Does the whole platform work as its users run it? A collector on SQLite and on PostgreSQL, three test
+//! servers at different distances, and a client with Wi-Fi and cellular, each host a network namespace.
+//!
+//! Each test runs in a process of its own, which this program starts from itself, because only a process
+//! with one thread may enter a user namespace. So it has its own `main`. Needs user namespaces where it
+//! does not run as root, and a PostgreSQL server's programs; where one is missing the tests fail and say
+//! so, they are never skipped.
+//!
+//! `cargo test -p walkabout --test platform -- chaos ROUNDS SEED DATABASE` runs the kill test instead (also
+//! `cargo xtask chaos`).
+
+mod chaos;
+mod collector;
+mod consent;
+mod database;
+mod deployment;
+mod ground;
+mod line;
+mod mobile;
+mod offline;
+#[allow(
+    dead_code,
+    reason = "shared with the store's tests, which use all of it"
+)]
+#[path = "../../../platform/tests/postgres/mod.rs"]
+mod postgres;
+mod privacy;
+mod processes;
+mod stable;
+
+use deployment::Deployment;
+use postgres::Postgres;
+use std::panic::AssertUnwindSafe;
+use std::path::Path;
+use std::process::{Command, ExitCode};
+use std::time::Instant;
+
+/// The databases a collector keeps its results in.
+const DATABASES: [&str; 2] = ["sqlite", "postgres"];
+/// Where the PostgreSQL database of a test is.
+const POSTGRES_URL: &str = "WALKABOUT_TEST_POSTGRES";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match &words[..] {
+        ["--inside", database, folder] => return inside(database, Path::new(folder)),
+        ["--uploader", arguments @ ..] => return chaos::uploader(arguments),
+        ["chaos", arguments @ ..] => return chaos::run(arguments),
+        _ => {}
+    }
+    // What the test harness of the other tests is given is understood as far as it makes sense here.
+    let titles = DATABASES.map(|database| format!("a_test_from_consent_to_deletion_on_{database}"));
+    if words.contains(&"--list") {
+        titles.iter().for_each(|title| println!("{title}: test"));
+        return ExitCode::SUCCESS;
+    }
+    let filter = words.iter().find(|word| !word.starts_with('-'));
+    let mut failed = 0;
+    for (database, title) in DATABASES.iter().zip(&titles) {
+        if filter.is_some_and(|filter| !title.contains(filter)) {
+            continue;
+        }
+        let begin = Instant::now();
+        let outcome = outside(database);
+        failed += u32::from(outcome.is_err());
+        let words = outcome.map_or_else(|error| format!("FAILED\n{error}"), |()| "ok".to_owned());
+        println!(
+            "test {title} ... {words} ({:.0} s)",
+            begin.elapsed().as_secs_f64()
+        );
+    }
+    println!("{failed} failed");
+    ExitCode::from(u8::from(failed > 0))
+}
+
+/// Runs the test on `database` in a process of its own; the error has what its processes said.
+fn outside(database: &str) -> Result<(), String> {
+    let folder = tempfile::Builder::new()
+        .prefix("walkabout-platform-")
+        .tempdir()
+        .map_err(|error| error.to_string())?;
+    let program = std::env::current_exe().map_err(|error| error.to_string())?;
+    let mut command = Command::new(program);
+    command.args(["--inside", database]).arg(folder.path());
+    // Stays outside of the user namespace, in which it would be root, which it refuses to be.
+    let postgres = (database == "postgres").then(Postgres::start);
+    if let Some(postgres) = &postgres {
+        command.env(POSTGRES_URL, postgres.new_database());
+    }
+    let status = command.status().map_err(|error| error.to_string())?;
+    match status.success() {
+        true => Ok(()),
+        false => Err(format!("{status}\n{}", processes::logs(folder.path()))),
+    }
+}
+
+/// The test itself.
+fn inside(database: &str, folder: &Path) -> ExitCode {
+    if let Err(reason) = ground::enter() {
+        eprintln!("{reason}");
+        return ExitCode::FAILURE;
+    }
+    let database = match database {
+        "postgres" => std::env::var(POSTGRES_URL).expect("given by the process outside"),
+        _ => format!("sqlite:{}", folder.join("collector.sqlite").display()),
+    };
+    let tested = std::panic::catch_unwind(AssertUnwindSafe(|| whole(&database, folder)));
+    // The panic's message was printed where it came up.
+    ExitCode::from(u8::from(tested.is_err()))
+}
+
+/// From the consent to the deletion.
+fn whole(database: &str, folder: &Path) {
+    let mut deployment = Deployment::start(database, folder, "");
+    let parts: [(&str, fn(&mut Deployment)); 5] = [
+        ("consent", consent::declining_sends_no_packet),
+        ("stable", stable::the_database_holds_what_the_folder_says),
+        ("mobile", mobile::losing_the_wifi_is_seen_while_it_happens),
+        ("offline", offline::a_run_waits_is_sent_once_and_deleted),
+        ("privacy", privacy::nothing_that_names_anybody_is_kept),
+    ];
+    for (name, part) in parts {
+        let begin = Instant::now();
+        part(&mut deployment);
+        eprintln!("  {name}: {:.1} s", begin.elapsed().as_secs_f64());
+    }
+    deployment.stop();
+}
