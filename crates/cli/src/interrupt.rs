@@ -1,5 +1,6 @@
 //! Whether the user asked to stop (Ctrl-C or SIGTERM).
 
+use std::sync::Once;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
@@ -16,10 +17,14 @@ extern "C" fn on_signal(signal: libc::c_int) {
 
 /// Raised at the first SIGINT or SIGTERM; a second one ends the process at once.
 pub fn flag() -> &'static AtomicBool {
-    let handler: extern "C" fn(libc::c_int) = on_signal;
-    for signal in [libc::SIGINT, libc::SIGTERM] {
-        install(signal, handler as libc::sighandler_t);
-    }
+    static ONCE: Once = Once::new();
+    // Not again: what the first signal has reset is for the second.
+    ONCE.call_once(|| {
+        let handler: extern "C" fn(libc::c_int) = on_signal;
+        for signal in [libc::SIGINT, libc::SIGTERM] {
+            install(signal, handler as libc::sighandler_t);
+        }
+    });
     &INTERRUPTED
 }
 

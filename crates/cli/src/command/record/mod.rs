@@ -3,6 +3,7 @@
 mod estimate;
 mod silence;
 mod text;
+mod window;
 
 use super::run::input;
 use crate::failure::{Failure, conclude};

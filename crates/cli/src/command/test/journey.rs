@@ -31,11 +31,6 @@ const CLOCK_OFF: SignedDuration = SignedDuration::from_secs(60);
 
 /// Carries out a test and prints what came of it.
 pub fn run(test: &Test, places: &Places, style: Style) -> Result<(), Failure> {
-    let stop = interrupt::flag();
-    let stopped = || match stop.load(Ordering::Relaxed) {
-        true => Err(Failure::failed("stopped before anything was measured")),
-        false => Ok(()),
-    };
     let url = test.collector.as_deref().unwrap_or_default();
     let collector = Collector::new(url, TIMEOUT).map_err(Failure::usage)?;
     let metadata = collector.metadata().map_err(Failure::failed)?;
@@ -67,7 +62,12 @@ pub fn run(test: &Test, places: &Places, style: Style) -> Result<(), Failure> {
         // Nothing was measured: the folder that was claimed is empty.
         let _ = std::fs::remove_dir(&out);
     })?;
-    stopped()?;
+    // Until here Ctrl-C ends the program at once.
+    let stop = interrupt::flag();
+    let stopped = || match stop.load(Ordering::Relaxed) {
+        true => Err(Failure::failed("stopped before anything was measured")),
+        false => Ok(()),
+    };
     if style == Style::People && clock.abs() > CLOCK_OFF {
         let seconds = clock.as_secs();
         eprintln!(

@@ -4,6 +4,7 @@ mod bars;
 mod board;
 mod carried;
 mod consent;
+mod exchange;
 mod journey;
 mod outcome;
 mod paths;

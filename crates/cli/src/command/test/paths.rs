@@ -6,7 +6,6 @@ use measure::world::live::{self, Interface, InterfaceKind, PathFamilies};
 use model::live::{Mode, Network};
 use model::{Family, Name, PathKind};
 use platform::privacy;
-use std::net::IpAddr;
 use std::str::FromStr;
 
 /// `--path NAME=IFACE[:KIND]`
@@ -82,11 +81,6 @@ impl TestPath {
         let all = Family::ALL.into_iter();
         all.filter(|family| has(*family) && routed(*family))
             .collect()
-    }
-
-    /// Its address of `family`.
-    pub fn address(&self, family: Family) -> Option<IpAddr> {
-        self.local(family).map(|path| path.address)
     }
 
     /// As a transport sees it, where it has an address of `family`.
@@ -255,6 +249,7 @@ pub fn traps(paths: &[TestPath], server: &[Family], family: Family) -> Vec<Strin
 pub mod tests {
     use super::*;
     use measure::world::live::Wifi;
+    use std::net::IpAddr;
 
     /// An interface with these addresses, and a route of each of their families.
     pub fn interface(name: &str, kind: InterfaceKind, addresses: &[&str]) -> Interface {

@@ -1,24 +1,16 @@
 //! Which server is the nearest? Five requests for ten bytes over TCP, and the median of their delays
 //! (MultipathTester, section II-A).
 
+use super::exchange::exchange;
 use super::paths::TestPath;
 use crate::failure::Failure;
-use model::record::Message;
-use model::scenario::{Ping, Traffic};
-use model::{Family, Time};
-use nix::sys::socket::{
-    AddressFamily, SockFlag, SockType, SockaddrStorage, bind, connect, setsockopt, socket, sockopt,
-};
-use nix::sys::time::{TimeVal, TimeValLike};
+use measure::transport::LocalPath;
+use model::Family;
+use model::scenario::Ping;
 use platform::api::Server;
 use serde::Serialize;
-use std::io::{self, Read, Write};
-use std::net::{IpAddr, SocketAddr, TcpStream};
-use std::time::{Duration, Instant};
-use traffic::Channels;
+use std::net::SocketAddr;
 
-/// How long a connection attempt and each answer may take.
-const PATIENCE: Duration = Duration::from_secs(3);
 /// How many servers are asked at once: few enough not to disturb each other.
 const AT_ONCE: usize = 8;
 
@@ -89,7 +81,7 @@ impl Wanted<'_> {
             for family in Family::ALL {
                 let address = server.addresses.iter().find(|a| Family::of(**a) == family);
                 let from = paths.iter().find(|p| p.families().contains(&family));
-                let from = from.and_then(|path| path.address(family));
+                let from = from.and_then(|path| path.local(family));
                 let (Some(address), Some(from)) = (address, from) else {
                     continue;
                 };
@@ -115,7 +107,7 @@ impl Wanted<'_> {
 struct Target {
     server: String,
     address: SocketAddr,
-    from: IpAddr,
+    from: LocalPath,
 }
 
 /// Asks every wanted server over every family, from the first path that has it; in the order of the
@@ -181,7 +173,7 @@ impl Target {
     fn ask(&self) -> Pinged {
         let ping = Ping::default();
         let mut log = Vec::new();
-        let error = exchange(self.address, self.from, &ping, &mut log).err();
+        let error = exchange(self.address, &self.from, &ping, &mut log).err();
         let asked = ping.count as usize;
         let mut delays: Vec<u64> = log.iter().filter_map(|m| m.delay_us).collect();
         delays.sort_unstable();
@@ -198,104 +190,13 @@ impl Target {
     }
 }
 
-/// Runs the client's half of `ping` over a new connection.
-fn exchange(
-    server: SocketAddr,
-    from: IpAddr,
-    ping: &Ping,
-    log: &mut Vec<Message>,
-) -> io::Result<()> {
-    let stream = connect_from(from, server)?;
-    stream.set_nodelay(true)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    let traffic = Traffic::Ping(ping.clone());
-    let mut half = traffic::pattern::client(&traffic);
-    let mut channel = Channel {
-        stream,
-        arrived: Vec::new(),
-        failed: None,
-    };
-    let start = Instant::now();
-    let now = || Time::ZERO + start.elapsed();
-    traffic::hello::greet(&mut channel, &traffic, None);
-    let mut buffer = [0; 4096];
-    loop {
-        half.poll(now(), &mut channel, log);
-        if half.is_done() {
-            return Ok(());
-        }
-        if let Some(error) = channel.failed.take() {
-            return Err(error);
-        }
-        if let Some(error) = half.error() {
-            return Err(io::Error::other(error));
-        }
-        match channel.stream.read(&mut buffer) {
-            Ok(0) => return Err(io::Error::other("the server closed the connection")),
-            Ok(bytes) => channel.arrived.extend_from_slice(&buffer[..bytes]),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                return Err(io::Error::other(format!("no answer within {PATIENCE:?}")));
-            }
-            Err(error) => return Err(error),
-        }
-    }
-}
-
-/// Connects from an address of the path's, so that the path's own route is taken.
-fn connect_from(from: IpAddr, server: SocketAddr) -> io::Result<TcpStream> {
-    let family = match server {
-        SocketAddr::V4(_) => AddressFamily::Inet,
-        SocketAddr::V6(_) => AddressFamily::Inet6,
-    };
-    let fd = socket(family, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)?;
-    // On Linux it also bounds how long connect() may take (socket(7)).
-    let patience = TimeVal::milliseconds(PATIENCE.as_millis() as i64);
-    setsockopt(&fd, sockopt::SendTimeout, &patience)?;
-    use std::os::fd::AsRawFd;
-    let from = SockaddrStorage::from(SocketAddr::new(from, 0));
-    bind(fd.as_raw_fd(), &from)?;
-    match connect(fd.as_raw_fd(), &SockaddrStorage::from(server)) {
-        Ok(()) => Ok(TcpStream::from(fd)),
-        Err(nix::Error::EINPROGRESS) => Err(io::Error::other(format!(
-            "no connection within {PATIENCE:?}"
-        ))),
-        Err(error) => Err(error.into()),
-    }
-}
-
-/// The one channel of `ping`, over a blocking socket.
-struct Channel {
-    stream: TcpStream,
-    arrived: Vec<u8>,
-    failed: Option<io::Error>,
-}
-
-impl Channels for Channel {
-    fn write(&mut self, _: usize, data: &[u8]) {
-        if let Err(error) = self.stream.write_all(data) {
-            self.failed.get_or_insert(error);
-        }
-    }
-    fn queued(&self, _: usize) -> usize {
-        0
-    }
-    fn read(&mut self, _: usize, buffer: &mut [u8]) -> usize {
-        let bytes = buffer.len().min(self.arrived.len());
-        buffer[..bytes].copy_from_slice(&self.arrived[..bytes]);
-        self.arrived.drain(..bytes);
-        bytes
-    }
-    fn is_open(&self, _: usize) -> bool {
-        self.failed.is_none()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::paths::tests::interface;
     use super::*;
     use measure::world::live::InterfaceKind;
     use model::PathKind;
+    use std::io::{Read, Write};
     use std::net::TcpListener;
     use traffic::hello::{Parsed, parse};
 
