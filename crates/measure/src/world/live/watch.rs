@@ -255,3 +255,108 @@ impl<'t> Watcher<'t> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{InterfaceKind, Wifi};
+    use super::*;
+    use crate::transport::LocalPath;
+    use model::Name;
+    use std::sync::mpsc::channel;
+
+    fn wlan(ssid: &str, bssid: &str) -> Interface {
+        Interface {
+            index: 3,
+            name: "wlan0".to_owned(),
+            kind: InterfaceKind::Wifi,
+            running: true,
+            addresses: vec![[192, 0, 2, 7].into()],
+            default_route: [true, false],
+            wifi: Some(Wifi {
+                ssid: ssid.to_owned(),
+                bssid: bssid.to_owned(),
+                signal_dbm: None,
+            }),
+        }
+    }
+
+    /// What comes of an interface that changes so.
+    fn verdict(until: Until, changes: &[Interface]) -> Option<Verdict> {
+        let path = |name: &str, index, host| LocalPath {
+            name: Name::from(name),
+            kind: PathKind::Wifi,
+            address: [192, 0, 2, host].into(),
+            interface: index,
+        };
+        let test = Test {
+            runs: Vec::new(),
+            server: ([192, 0, 2, 1], 443).into(),
+            certificate_sha256: [0; 32],
+            paths: vec![path("wifi", 3, 7), path("second", 4, 8)],
+            until,
+        };
+        let verdict = OnceLock::new();
+        let (watch, _watched) = channel();
+        let (sender, receiver) = channel();
+        let known = vec![wlan("home", "02:00:00:00:00:01")];
+        let clock = Clock::start();
+        let watcher = Watcher::new(&test, clock, known, Vec::new(), &verdict, watch);
+        for interface in changes {
+            let (interface, what) = (interface.clone(), "wlan0 changed".to_owned());
+            let change = InterfaceChange { interface, what };
+            sender.send(change).expect("the receiver is here");
+        }
+        let left = std::cell::Cell::new(changes.len() + 1);
+        watcher.run(&receiver, &AtomicBool::new(false), || {
+            left.set(left.get() - 1);
+            left.get() == 0
+        });
+        verdict.into_inner()
+    }
+
+    #[test]
+    fn a_walk_ends_with_its_wifi_and_not_with_an_access_point() {
+        let ended = |changes: &[Interface]| {
+            let until = Until::WifiLost(Name::from("wifi"));
+            verdict(until, changes).map(|verdict| (verdict.ended, verdict.invalid))
+        };
+        let roamed = wlan("home", "02:00:00:00:00:02");
+        let elsewhere = wlan("café", "02:00:00:00:00:03");
+        let down = Interface {
+            running: false,
+            wifi: None,
+            ..roamed.clone()
+        };
+        let readdressed = Interface {
+            addresses: vec![[198, 51, 100, 7].into()],
+            ..roamed.clone()
+        };
+        let other = Interface {
+            index: 4,
+            running: false,
+            ..roamed.clone()
+        };
+        assert_eq!(ended(&[]), None);
+        assert_eq!(ended(std::slice::from_ref(&roamed)), None);
+        assert_eq!(ended(&[other]), None, "another path's interface");
+        assert_eq!(
+            ended(&[roamed.clone(), elsewhere]),
+            Some((Ended::WifiChanged, None))
+        );
+        assert_eq!(ended(&[down]), Some((Ended::WifiLost, None)));
+        assert_eq!(ended(&[readdressed]), Some((Ended::WifiLost, None)));
+    }
+
+    #[test]
+    fn a_stable_run_is_invalid_by_what_matters() {
+        let roamed = wlan("home", "02:00:00:00:00:02");
+        let elsewhere = wlan("café", "02:00:00:00:00:03");
+        assert_eq!(verdict(Until::InterfacesChange, &[roamed]), None);
+        let changed = verdict(Until::InterfacesChange, std::slice::from_ref(&elsewhere));
+        let changed = changed.expect("a verdict");
+        assert_eq!(changed.ended, Ended::InterfacesChanged);
+        let reason = changed.invalid.expect("a reason");
+        assert_eq!(reason, "the interfaces changed: wlan0 changed");
+        assert_eq!(verdict(Until::Time, &[elsewhere]), None);
+    }
+}
