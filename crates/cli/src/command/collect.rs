@@ -201,12 +201,11 @@ async fn serve(config: Config, json: bool) -> Result<(), CollectorError> {
     let ready = move |address: SocketAddr| {
         tracing::info!(%address, token_key, servers = names.join(","), "listening");
         if json {
-            let ready = json!({
-                "ready": true,
+            let ready = json!({ "ready": {
                 "address": address,
                 "url": format!("http://{address}"),
                 "token_key": token_key,
-            });
+            } });
             println!("{ready}");
         }
     };

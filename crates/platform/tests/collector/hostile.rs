@@ -168,7 +168,7 @@ async fn what_is_no_run_is_refused_with_the_reason() {
         ("/links/path/0", json!("moon"), "links: row 0"),
         ("/events/0/time_us", json!(u64::MAX), "event 0"),
         ("/events/0/kind", json!("party"), "unknown variant"),
-        ("/events/2/detail", json!("x".repeat(2_001)), "event 0"),
+        ("/events/2/detail", json!("x".repeat(2_001)), "event 2"),
         (
             "/events/2/detail",
             json!("x".repeat(10_000)),
