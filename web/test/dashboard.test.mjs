@@ -146,6 +146,7 @@ served('a connection that breaks is taken up where it was, nothing twice', { ago
   await page.waitForFunction(() => document.querySelectorAll('[data-testid=entries] tbody tr').length >= 8)
   const entries = await texts(page, '[data-testid=entries] tbody tr')
   assert.equal(new Set(entries).size, entries.length, entries.join('\n'))
+  assert.ok(entries.every((entry) => !entry.includes('×')), entries.join('\n'))
   await page.close()
 })
 

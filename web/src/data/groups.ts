@@ -28,10 +28,14 @@ export function repetition(group: Group, n: number): Run | undefined {
   return group.runs.find((run) => run.repetition === n)
 }
 
-/** The end of the time axis of all plots, in seconds. */
+/**
+ * The end of the time axis of all plots, in seconds: the scenario's, unless nothing was recorded in half
+ * of its time, as in a walk that ended with the Wi-Fi.
+ */
 export function endOf(scenario: ScenarioReport): number {
-  const ends = scenario.runs.map((run) => run.end_ms)
-  return Math.max(scenario.duration_ms, ...ends) / 1e3 || 1
+  const last = Math.max(0, ...scenario.runs.map((run) => run.end_ms))
+  const isEarly = last > 0 && last < scenario.duration_ms / 2
+  return (isEarly ? last : Math.max(scenario.duration_ms, last)) / 1e3 || 1
 }
 
 /** The failures of a run, as spans; and what it did not live to see. */

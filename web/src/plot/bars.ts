@@ -39,10 +39,18 @@ export function barsPlot(c: Choice): Plot {
         return c.bars.flatMap((_, i) => ((c.bars.length - 1 - i) % step === 0 ? [i] : []))
       },
     },
-    y: { label: c.unit, range: [0, most * 1.08], tick: (v) => (Number.isInteger(v) ? short(v) : '') },
+    y: { label: c.unit, range: [0, most * 1.08], tick: short, splits: (_low, high, room) => counts(high, room) },
     readout: (_x, index) => {
       const bar = c.bars[index]
       return bar ? `${bar.name} · ${short(bar.value)} ${c.unit}` : ''
     },
   }
+}
+
+/** Whole numbers from 0 to `high`, in round steps, as many as there is room for. */
+function counts(high: number, room: number): number[] {
+  const least = Math.max(high / Math.max(room / 2, 1), 1)
+  const decade = 10 ** Math.floor(Math.log10(least))
+  const step = ([1, 2, 5].find((n) => n * decade >= least) ?? 10) * decade
+  return Array.from({ length: Math.floor(high / step) + 1 }, (_, i) => i * step)
 }

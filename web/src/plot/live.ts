@@ -22,7 +22,8 @@ interface Choice {
 
 export function livePlot(c: Choice): Plot {
   const from = Math.max(c.now - WINDOW, 0)
-  const to = from + WINDOW
+  // A run that has ended needs no room for what is to come.
+  const to = c.track.ended === null ? from + WINDOW : Math.max(c.now, from + 0.1)
   const rows = DIRECTIONS.flatMap((direction) =>
     c.track.points[direction].filter((p) => p.sent >= from - 1).map((p) => ({ ...p, direction })),
   ).sort((a, b) => a.sent - b.sent)
@@ -86,7 +87,8 @@ function stretches(c: Choice): Stretch[] {
   const paths = c.track.paths.map((name) => ({ name }))
   return c.track.uses.map((use, i) => ({
     from: use.from,
-    to: c.track.uses[i + 1]?.from ?? c.now,
+    // What was not heard of for longer than that is not known.
+    to: c.track.uses[i + 1]?.from ?? Math.min(c.now, c.track.time + 1),
     label: use.path,
     ink: pathInk(paths, use.path, c.dark),
     hatched: paths.findIndex(({ name }) => name === use.path) % 2 === 1,

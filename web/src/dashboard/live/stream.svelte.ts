@@ -8,6 +8,9 @@ import { Track, type Entry } from './track'
 /** As many runs and lines as a page can show; a test has a few. */
 const MOST_RUNS = 64
 const MOST_ENTRIES = 200
+/** Decisions this close to each other, in seconds, and in as many lines, may be one for several connections. */
+const AT_ONCE_S = 0.1
+const NEAR = 8
 /** How often the plots move. */
 const TICK_MS = 250
 const CALM_TICK_MS = 1000
@@ -97,12 +100,23 @@ export class Stream {
     }
     const wasWaiting = track.waitingSince !== null
     const entry = track.take(item, performance.now() / 1e3)
-    if (entry) {
-      this.entries = [entry, ...this.entries].slice(0, MOST_ENTRIES)
-      this.fresh.push(`${entry.run}: ${entry.what}`)
-    }
+    if (entry) this.list(entry)
     const isWaiting = track.waitingSince !== null
     if (isWaiting !== wasWaiting) this.fresh.push(`${item.run}: ${isWaiting ? 'waits for an answer' : 'answered again'}`)
+  }
+
+  /** The newest first; what is decided for several connections at once is one line. */
+  private list(entry: Entry) {
+    const same = this.entries.findIndex(
+      (other, i) => i < NEAR && other.run === entry.run && other.what === entry.what && other.cause === entry.cause && Math.abs(other.at - entry.at) < AT_ONCE_S,
+    )
+    const known = this.entries[same]
+    if (known) {
+      this.entries = this.entries.with(same, { ...known, times: known.times + 1 })
+      return
+    }
+    this.entries = [entry, ...this.entries].slice(0, MOST_ENTRIES)
+    this.fresh.push(`${entry.run}: ${entry.what}`)
   }
 
   private tick() {

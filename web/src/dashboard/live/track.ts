@@ -24,6 +24,8 @@ export interface Entry {
   kind: 'decision' | 'path' | 'run'
   what: string
   cause: string
+  /** How often at once: a policy decides for each connection. */
+  times: number
 }
 
 export class Track {
@@ -76,7 +78,14 @@ export class Track {
     this.time = Math.max(this.time, at)
     this.heard = clock
     this.offset = Math.max(this.offset, at - clock)
-    const entry = (kind: Entry['kind'], what: string, cause = ''): Entry => ({ run: this.run, at, kind, what, cause })
+    const entry = (kind: Entry['kind'], what: string, cause = ''): Entry => ({
+      run: this.run,
+      at,
+      kind,
+      what,
+      cause,
+      times: 1,
+    })
     if (event.message) {
       this.answer(event.message.direction, at, event.message.delay_us / 1e3)
     } else if (event.waiting) {
