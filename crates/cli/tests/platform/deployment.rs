@@ -147,7 +147,7 @@ impl Deployment {
         command.arg(self.configuration());
         let host = &self.ground.collector;
         let collector = Process::start("collector", host, &self.folder, &mut command);
-        let ready = collector.json_line();
+        let ready = collector.json_line()["ready"].take();
         assert_eq!(ready["url"], URL, "{ready}");
         self.collector = Some(collector);
     }
