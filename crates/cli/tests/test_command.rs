@@ -365,6 +365,79 @@ fn a_run_in_the_virtual_world_becomes_a_scenario_again() {
     }
 }
 
+/// Real stacks say less than those in virtual time; what they say has to be enough.
+#[test]
+fn an_emulated_run_becomes_a_scenario_that_runs_in_virtual_time() {
+    let folder = TempDir::new().expect("a folder");
+    let blackhole = model::scenario::builtin::find("blackhole").expect("built in");
+    let short = blackhole
+        .replace("duration = \"30 s\"", "duration = \"8 s\"")
+        .replace(
+            "from = \"10 s\", to = \"10.1 s\"",
+            "from = \"3 s\", to = \"3.1 s\"",
+        );
+    std::fs::write(folder.path().join("short.toml"), short).expect("our folder");
+    let walkabout = |arguments: &[&str]| {
+        let mut command = Command::cargo_bin("walkabout").expect("the binary");
+        let output = command.current_dir(folder.path()).args(arguments).output();
+        let output = output.expect("it starts");
+        let err = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{arguments:?}: {err}");
+        let json = serde_json::from_slice::<Value>(&output.stdout);
+        json.expect("JSON")
+    };
+    let protocols = [
+        "--protocol",
+        "mptcp",
+        "--protocol",
+        "quic",
+        "--policy",
+        "backup",
+    ];
+    let run = |scenario: &str, world: &str, out: &str| {
+        let mut arguments = vec!["run", scenario, "--world", world, "--out", out, "--json"];
+        arguments.extend(protocols);
+        walkabout(&arguments)
+    };
+    run("short.toml", "emulated", "real");
+    for transport in ["mptcp-backup", "quic"] {
+        let scenario = format!("{transport}.toml");
+        let recorded = walkabout(&[
+            "record",
+            &format!("real/{transport}"),
+            "--out",
+            &scenario,
+            "--json",
+        ]);
+        let wifi = &recorded["paths"][0];
+        // 10 ms each way, and what a busy machine adds.
+        let delay = wifi["delay_us"][0][1].as_u64().expect("a delay");
+        assert!((9_900..20_000).contains(&delay), "{recorded:#}");
+        let failures = wifi["failures"].as_array().expect("a list");
+        assert_eq!(failures.len(), 1, "{recorded:#}");
+        assert_eq!(failures[0]["kind"], "silent-loss");
+        assert_eq!(
+            (&failures[0]["to_us"], &failures[0]["direction"]),
+            (&Value::Null, &Value::Null)
+        );
+        // Drawn from 3 to 3.1 s; what was sent after it was the first to be lost.
+        let from = failures[0]["from_us"].as_u64().expect("a time");
+        assert!((2_900_000..3_500_000).contains(&from), "{recorded:#}");
+        let again = run(&scenario, "virtual", &format!("{transport}-again"));
+        let rows = again["table"]["rows"].as_array().expect("rows");
+        assert_eq!(rows.len(), 2);
+        let quic = rows
+            .iter()
+            .find(|row| row["transport"] == "quic")
+            .expect("a row");
+        // QUIC on one path stalls to the end, as it did.
+        assert_eq!(
+            quic["cells"]["delay-max"]["max"]["censored"], true,
+            "{quic:#}"
+        );
+    }
+}
+
 /// The longest delay of the one run of an experiment, in seconds.
 fn longest(folder: &Path, experiment: &str) -> f64 {
     let table = std::fs::read(folder.join(experiment).join("table.json")).expect("a table");

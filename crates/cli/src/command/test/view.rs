@@ -131,6 +131,8 @@ fn state_line(run: &RunState, width: usize, look: Look) -> Line<'static> {
     let seconds = run.time_us / 1_000_000;
     let path = match (&run.ended, &run.path) {
         (Some(why), _) => Span::raw(format!("ended: {why}")),
+        // Where it goes instead shows with the next samples.
+        (None, Some(path)) if run.gone.contains(path) => Span::raw(format!("was on {path}")),
         (None, Some(path)) => {
             let colour = match path.as_str() {
                 path if path.starts_with("cellular") => Color::Magenta,
@@ -281,7 +283,7 @@ mod tests {
         let mut run = run("mpquic-backup", "wifi");
         run.delays_us.push_back(912_000);
         run.waiting_us = Some(1_340_000);
-        run.gone = vec!["wifi".to_owned()];
+        run.gone = vec!["wlan".to_owned()];
         run.decision = Some(Decision {
             time_us: 82_100_000,
             action: "open".into(),
@@ -349,6 +351,17 @@ mod tests {
             cells
                 .iter()
                 .all(|cell| cell.fg == Color::Reset && cell.bg == Color::Reset)
+        );
+    }
+
+    #[test]
+    fn a_path_that_is_gone_is_not_said_to_be_in_use() {
+        let mut left = stalled();
+        left.gone = vec!["wifi".to_owned()];
+        let shown = drawn(&board(vec![left]), 60, 20, PLAIN);
+        assert!(
+            shown.contains("was on wifi") && shown.contains("gone: wifi"),
+            "{shown}"
         );
     }
 
