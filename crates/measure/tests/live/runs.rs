@@ -351,3 +351,52 @@ fn drop_capabilities() {
     let result = unsafe { libc::syscall(libc::SYS_capset, header.as_ptr(), nothing.as_ptr()) };
     assert_eq!(result, 0, "{}", std::io::Error::last_os_error());
 }
+
+#[test]
+fn the_hosts_settings_are_put_back() {
+    inside("runs::the_hosts_settings_are_put_back", || {
+        let ground = Ground::new();
+        let server = Server::honest(&ground);
+        let root = tempfile::tempdir().unwrap();
+        let manager = "/proc/sys/net/mptcp/path_manager";
+        let read = || std::fs::read_to_string(manager).unwrap().trim().to_owned();
+        let endpoints = || {
+            let mut control = walkabout_measure::netlink::mptcp::Control::open().unwrap();
+            control.endpoints().unwrap()
+        };
+        let before = read();
+        ip("addr add 10.77.3.3/32 dev lo");
+        let mut control = walkabout_measure::netlink::mptcp::Control::open().unwrap();
+        control
+            .add_endpoint(&walkabout_measure::netlink::mptcp::LocalAddress {
+                id: 42,
+                ip: "10.77.3.3".parse().unwrap(),
+                port: None,
+                flags: walkabout_measure::netlink::mptcp::flag::SUBFLOW,
+                interface: 0,
+            })
+            .unwrap();
+        let theirs = endpoints();
+        assert_eq!(theirs.len(), 1);
+        for policy in ["apple-interactive", "backup"] {
+            let runs = vec![run("mptcp", policy, 1, root.path())];
+            let test = test(runs, server.address, server.pin, Until::Time);
+            let during = std::cell::RefCell::new((String::new(), 0));
+            let (ends, _) = carry_out(&test, |wait, _| {
+                wait(&|seen| seen.answered(&format!("mptcp-{policy}"), 0) >= 2);
+                during.replace((read(), endpoints().len()));
+            });
+            assert_eq!(ends.unwrap()[0].error, None);
+            let expected = match policy {
+                "backup" => ("kernel".to_owned(), 2),
+                _ => ("userspace".to_owned(), 1),
+            };
+            assert_eq!(during.into_inner(), expected, "{policy}");
+            assert_eq!(
+                (read(), endpoints()),
+                (before.clone(), theirs.clone()),
+                "{policy}"
+            );
+        }
+    });
+}
