@@ -77,6 +77,7 @@ fn the_subflows_of_multipath_tcp_are_seen_as_paths() {
     });
     let (address, pin) = (server.address(), server.pin());
     let mut client = Client::new(By::Mptcp, address, pin, &traffic, Some(&token));
+    client.until("an answer", |c| !c.log.is_empty());
     client.until("seen on both paths of both connections", |_| {
         let seen = records(address, &token).expect("records").samples.0;
         [(0, "path-1"), (0, "path-2"), (1, "path-1"), (1, "path-2")]
