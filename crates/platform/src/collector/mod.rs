@@ -1,6 +1,6 @@
 //! The collector: metadata out, results in, pages and exports for people.
 //!
-//! A request's way: [`listen`] takes the connection, `peer` cuts its address to a network prefix, `gate`
+//! A request's way: `listen` takes the connection, `peer` cuts its address to a network prefix, `gate`
 //! sees that no prefix takes everything, then the resource: `metadata`, `tokens`, `upload`, `live`,
 //! `query`. Whatever is kept goes through `scrub` first.
 

@@ -1,5 +1,9 @@
 //! The collector, through its routes and through its socket.
 
+#[path = "../postgres/mod.rs"]
+mod postgres;
+
+mod config;
 mod fuzz;
 mod hostile;
 mod live;
@@ -7,5 +11,6 @@ mod privacy;
 mod rig;
 mod routes;
 mod sample;
+mod shared;
 mod tokens;
 mod wire;

@@ -15,7 +15,7 @@ const PERIOD: Duration = Duration::from_millis(200);
 /// Every how many periods is looked whether the test goes on.
 const PERIODS_PER_LOOK: u32 = 25;
 /// Items read from the store at once; it may have to look at as many batches.
-const PAGE: u32 = 200;
+const PAGE: u32 = 100;
 /// Items a watcher may fall behind by.
 const BEHIND: usize = 4_096;
 

@@ -16,7 +16,7 @@ use axum::http::StatusCode;
 use std::sync::Arc;
 
 /// Bytes of a batch.
-const MOST_BYTES: u64 = 256 << 10;
+const MOST_BYTES: u64 = 512 << 10;
 /// Items of a batch; a client sends one every half second.
 const MOST_ITEMS: usize = 2_000;
 /// Seconds for which the end of a session may still be told.
