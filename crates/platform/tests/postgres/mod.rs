@@ -4,6 +4,7 @@
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, Uid, User, chown};
 use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -45,6 +46,8 @@ impl Postgres {
     pub fn start() -> Postgres {
         let folder = tempfile::Builder::new()
             .prefix("walkabout-postgres-")
+            // Whoever reaches the socket may do anything in it.
+            .permissions(std::fs::Permissions::from_mode(0o700))
             .tempdir()
             .expect("a folder");
         if let Some(user) = other_user() {

@@ -233,6 +233,12 @@ async fn counted_up_to_ten_thousand(place: &Place) {
     place.sql(&more(10_001, 10_001)).await;
     assert_eq!(count().await, (50, 10_000, true));
     assert_eq!(store.usage().await.unwrap().runs, 10_001);
+    // All of them go: more than are kept in mind as gone.
+    assert_eq!(store.expire(u64::MAX).await, Ok(10_001));
+    assert_eq!(count().await, (0, 0, false));
+    run.summary.id.push('b');
+    put_all(&store, &[run]).await;
+    assert_eq!(count().await, (1, 1, false));
 }
 
 async fn what_cannot_be_understood(place: &Place) {

@@ -35,11 +35,14 @@ impl Follower {
         &self,
         question: impl FnOnce(&Index) -> T + Send + 'static,
     ) -> Result<T, StoreError> {
-        self.catch_up().await?;
+        let this = self.clone();
+        // It goes on when who asked goes away: what was read is of use to the next.
+        let caught_up = tokio::spawn(async move { this.catch_up().await }).await;
+        caught_up.map_err(broken)??;
         let index = Arc::clone(&self.index).read_owned().await;
         tokio::task::spawn_blocking(move || question(&index))
             .await
-            .map_err(|error| StoreError::Damaged(format!("the index can't be read: {error}")))
+            .map_err(broken)
     }
 
     /// Reads what was stored and removed since the last time.
@@ -59,29 +62,44 @@ impl Follower {
                 _ => forgotten = row.get(1)?,
             }
         }
-        let (mut from, mut behind) = {
+        let (read_to, anew, there) = {
             let index = self.index.read().await;
-            // The first reading was interrupted, or many are gone.
-            let worn = index.is_worn() || (index.read_to == 0 && !index.entries.is_empty());
-            (index.read_to, worn)
+            let there = index.entries.last().map_or(0, |entry| entry.number);
+            // It was away for too long, or the database was put back to an earlier state.
+            let lost = index.read_to < forgotten || index.read_to > last;
+            let anew = index.read_to == 0 || lost || index.is_worn();
+            (index.read_to, anew, there)
         };
-        // It was away for too long, or the database was put back to an earlier state.
-        behind |= from != 0 && (from < forgotten || from > last);
-        if behind {
-            *self.index.write().await = Index::default();
-            from = 0;
-        }
-        if from == last {
+        if read_to == last {
             return Ok(());
         }
-        self.read_runs(from, last).await?;
+        // Of what is read anew nobody sees a part.
+        let (mut fresh, mut from) = match anew {
+            true => (Some(Index::default()), 0),
+            // An error may have kept it from finishing the last time.
+            false => (None, read_to.max(there)),
+        };
+        loop {
+            let rows = self.runs(from, last).await?;
+            match &mut fresh {
+                Some(fresh) => fresh.take(&rows)?,
+                None => self.index.write().await.take(&rows)?,
+            }
+            match rows.last() {
+                Some(row) if rows.len() as i64 == CHUNK => from = row.get(0)?,
+                _ => break,
+            }
+        }
         let mut removed = Vec::new();
         // Who begins has nothing to remove.
-        if from != 0 {
+        if fresh.is_none() {
             let sql = "SELECT number FROM removals WHERE sequence > $1 AND sequence <= $2";
-            removed = self.database.rows(sql, values![from, last]).await?;
+            removed = self.database.rows(sql, values![read_to, last]).await?;
         }
         let mut index = self.index.write().await;
+        if let Some(fresh) = fresh {
+            *index = fresh;
+        }
         for row in &removed {
             index.remove(row.get(0)?);
         }
@@ -89,41 +107,33 @@ impl Follower {
         Ok(())
     }
 
-    /// Reads the runs after `from` up to `last`. Interrupted, it goes on where it was.
-    async fn read_runs(&self, from: i64, last: i64) -> Result<(), StoreError> {
+    /// Some of the runs after `from` up to `last`.
+    async fn runs(&self, from: i64, last: i64) -> Result<Vec<Row>, StoreError> {
         let sql = format!(
             "SELECT number, stored_us, test, {KIND}, delay_max_censored + 2 * delay_max_up_censored \
              + 4 * delay_max_down_censored + 8 * handover_sent_censored, delay_max_s, \
              delay_max_up_s, delay_max_down_s, handover_sent_s FROM runs \
              WHERE number > $2 AND number <= $3 ORDER BY number LIMIT $4"
         );
-        let sql: Arc<str> = sql.into();
-        let there = match self.index.read().await.entries.last() {
-            Some(entry) => entry.number,
-            None => 0,
-        };
-        let mut from = from.max(there);
-        loop {
-            let separator = Value::Text(SEPARATOR.to_string());
-            let bounds = [from, last, CHUNK].map(Value::Int);
-            let values = [separator].into_iter().chain(bounds).collect();
-            let sql = AssertSqlSafe(Arc::clone(&sql));
-            let rows = self.database.rows(sql, values).await?;
-            let Some(row) = rows.last() else {
-                return Ok(());
-            };
-            from = row.get(0)?;
-            let mut index = self.index.write().await;
-            rows.iter().try_for_each(|row| index.take(row))?;
-            if (rows.len() as i64) < CHUNK {
-                return Ok(());
-            }
-        }
+        let separator = Value::Text(SEPARATOR.to_string());
+        let bounds = [from, last, CHUNK].map(Value::Int);
+        let values = [separator].into_iter().chain(bounds).collect();
+        self.database.rows(AssertSqlSafe(sql), values).await
     }
 }
 
+/// A task that panicked.
+fn broken(error: tokio::task::JoinError) -> StoreError {
+    StoreError::Damaged(format!("the index can't be read: {error}"))
+}
+
 impl Index {
-    fn take(&mut self, row: &Row) -> Result<(), StoreError> {
+    /// Adds the runs in `rows` of [`Follower::runs`].
+    fn take(&mut self, rows: &[Row]) -> Result<(), StoreError> {
+        rows.iter().try_for_each(|row| self.take_one(row))
+    }
+
+    fn take_one(&mut self, row: &Row) -> Result<(), StoreError> {
         let number = row.get(0)?;
         let kind: &str = row.get(3)?;
         let kind = self.kinds.place(kind).ok_or_else(|| {
