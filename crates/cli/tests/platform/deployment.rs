@@ -175,6 +175,11 @@ impl Deployment {
         Rest::at(&self.ground.client, URL)
     }
 
+    /// The collector's interface, as somebody reaches it whose network stays.
+    pub fn bystander(&self) -> Rest {
+        Rest::at(&self.ground.collector, URL)
+    }
+
     /// The client's command with its two interfaces.
     pub fn test(&self, arguments: &[&str]) -> Command {
         let mut command = self.client(&["test", "--collector", URL]);
