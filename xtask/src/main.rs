@@ -1,6 +1,7 @@
-//! The commands of the README and of CI: `cargo xtask run`, `test`, `web`, `bench`.
+//! The commands of the README and of CI: `cargo xtask run`, `test`, `web`, `bench`, `chaos`.
 
 mod bench;
+mod chaos;
 mod licences;
 mod shell;
 mod test;
@@ -31,6 +32,16 @@ enum Command {
     Web,
     /// Ground truth of the link models and the emulator, as JSON on standard output.
     Bench,
+    /// Kill the platform's processes at random moments under load; what was lost or stored twice, as JSON
+    /// on standard output. As root.
+    Chaos {
+        /// How many are killed, on each kind of database.
+        #[arg(default_value_t = 200)]
+        rounds: u32,
+        /// What the victims and moments are drawn from.
+        #[arg(long, default_value_t = 1)]
+        seed: u32,
+    },
 }
 
 fn main() -> Result<()> {
@@ -46,5 +57,6 @@ fn main() -> Result<()> {
         Command::Test => test::all(),
         Command::Web => web::build(),
         Command::Bench => bench::all(),
+        Command::Chaos { rounds, seed } => chaos::all(rounds, seed),
     }
 }

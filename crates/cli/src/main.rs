@@ -28,6 +28,9 @@ fn main() -> ExitCode {
         Ok(arguments) => arguments,
         Err(error) => return usage(&error),
     };
+    if arguments.command.has_connections() {
+        outlive_the_peer();
+    }
     match arguments.command.run(arguments.json) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => failure.report(arguments.json),
@@ -38,6 +41,13 @@ fn main() -> ExitCode {
 fn end_with_the_reader() {
     // SAFETY: no other thread runs yet, and the default action needs no handler.
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
+}
+
+/// A peer that is gone is an error of the one connection (`EPIPE`), and no end of the program: not every
+/// write to a socket asks for that itself (`MSG_NOSIGNAL`; `writev` cannot).
+fn outlive_the_peer() {
+    // SAFETY: no other thread runs yet, and ignoring needs no handler.
+    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
 }
 
 /// Results that cannot be written (a full disk behind standard output) are a failure with a line, and

@@ -57,6 +57,25 @@ fn get(address: &str, path: &str) -> String {
 }
 
 #[test]
+fn a_peer_that_goes_away_ends_its_connection_only() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (mut running, ready) = start(folder.path(), &["--listen", "127.0.0.1:0"]);
+    let address = ready["address"].as_str().expect("an address");
+    let requests = "GET /api/v1/openapi.json HTTP/1.1\r\nHost: here\r\n\r\n".repeat(100);
+    for _ in 0..100 {
+        let mut peer = TcpStream::connect(address).expect("it listens");
+        peer.write_all(requests.as_bytes()).expect("sent");
+        // A half-closed connection that is reset answers the next write with SIGPIPE.
+        peer.shutdown(std::net::Shutdown::Write).expect("connected");
+        let mut first = [0];
+        peer.read_exact(&mut first).expect("the first answer");
+    }
+    let healthy = get(address, "/healthz");
+    assert!(healthy.starts_with("HTTP/1.1 200"), "{healthy}");
+    assert_eq!(running.0.try_wait().expect("our child"), None);
+}
+
+#[test]
 fn it_says_where_it_listens_and_ends_in_order() {
     let folder = tempfile::tempdir().expect("a folder");
     let (mut running, ready) = start(folder.path(), &["--listen", "127.0.0.1:0"]);

@@ -50,6 +50,14 @@ pub enum Command {
 }
 
 impl Command {
+    /// Whether it talks to peers over sockets of this process.
+    pub fn has_connections(&self) -> bool {
+        matches!(
+            self,
+            Command::Collect(_) | Command::Serve(_) | Command::Test(_)
+        )
+    }
+
     /// Runs the subcommand.
     pub fn run(self, json: bool) -> Result<(), Failure> {
         match self {

@@ -10,8 +10,8 @@ use crate::processes::{self, PATIENCE, Process};
 use analysis::folder::RunFolder;
 use model::Seed;
 use model::columns::Columns;
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::{Pid, Uid};
+use nix::sys::signal::Signal;
+use nix::unistd::Uid;
 use platform::api::{UPLOAD_FORMAT, Upload};
 use platform::client::{Collector, Queue};
 use platform::token::random_hex;
@@ -285,15 +285,7 @@ impl Chaos {
                 postgres.stop(Signal::SIGKILL);
                 start_again(postgres);
             }
-            Victim::Backend => {
-                let backends = "SELECT CAST(pid AS BIGINT) FROM pg_stat_activity \
-                    WHERE backend_type = 'client backend' AND pid <> pg_backend_pid() ORDER BY random()";
-                let pid = database::first(&self.deployment.database, backends);
-                if let Some(pid) = pid.and_then(|pid| i32::try_from(pid).ok()) {
-                    let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
-                }
-                database::wait_for(&self.deployment.database, PATIENCE);
-            }
+            Victim::Backend => database::crash(&self.deployment.database, PATIENCE),
         }
     }
 

@@ -1,5 +1,7 @@
 //! What is in the database? Read by SQL, past the collector.
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::Value;
 use sqlx::{Connection, PgConnection, Row, SqliteConnection};
 use std::time::{Duration, Instant};
@@ -102,9 +104,36 @@ pub fn count(url: &str, select: &'static str) -> i64 {
     on!(url, connection => sqlx::query_scalar(select).fetch_one(&mut connection).await)
 }
 
-/// The first number that `select` gives, if any.
-pub fn first(url: &str, select: &'static str) -> Option<i64> {
-    on!(url, connection => sqlx::query_scalar(select).fetch_optional(&mut connection).await)
+/// Kills a process of PostgreSQL's that serves a session, and returns when the server has ended all others
+/// and takes sessions again.
+pub fn crash(url: &str, patience: Duration) {
+    let victim = "SELECT CAST(pid AS BIGINT) FROM pg_stat_activity WHERE backend_type = 'client backend' \
+        AND pid <> pg_backend_pid() ORDER BY random()";
+    let begin = Instant::now();
+    block(async {
+        let mut connection = PgConnection::connect(url).await?;
+        let pid: Option<i64> = sqlx::query_scalar(victim)
+            .fetch_optional(&mut connection)
+            .await?;
+        let pid = pid
+            .and_then(|pid| i32::try_from(pid).ok())
+            .map(Pid::from_raw);
+        if pid.is_some_and(|pid| kill(pid, Signal::SIGKILL).is_ok()) {
+            // This session is one of the others.
+            while sqlx::query("SELECT 1")
+                .execute(&mut connection)
+                .await
+                .is_ok()
+            {
+                assert!(
+                    begin.elapsed() < patience,
+                    "the server goes on without {pid:?}"
+                );
+            }
+        }
+        Ok(())
+    });
+    wait_for(url, patience);
 }
 
 /// Run and test of every run.
@@ -114,7 +143,7 @@ pub fn identities(url: &str) -> Vec<(String, String)> {
 }
 
 /// Waits until the database answers.
-pub fn wait_for(url: &str, patience: Duration) {
+fn wait_for(url: &str, patience: Duration) {
     let begin = Instant::now();
     loop {
         let answered: Result<i64, sqlx::Error> = attempt(async {

@@ -147,7 +147,7 @@ impl Deployment {
         command.arg(self.configuration());
         let host = &self.ground.collector;
         let collector = Process::start("collector", host, &self.folder, &mut command);
-        let ready = collector.json_line();
+        let ready = collector.json_line()["ready"].take();
         assert_eq!(ready["url"], URL, "{ready}");
         self.collector = Some(collector);
     }
@@ -173,6 +173,11 @@ impl Deployment {
     /// The collector's interface, as the client reaches it.
     pub fn rest(&self) -> Rest {
         Rest::at(&self.ground.client, URL)
+    }
+
+    /// The collector's interface, as somebody reaches it whose network stays.
+    pub fn bystander(&self) -> Rest {
+        Rest::at(&self.ground.collector, URL)
     }
 
     /// The client's command with its two interfaces.

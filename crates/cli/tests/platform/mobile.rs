@@ -12,6 +12,10 @@ use std::time::{Duration, Instant};
 const BEFORE: usize = 40;
 /// What a watcher waits at most for what happens.
 const WATCHING: Duration = Duration::from_secs(1);
+/// And for what happens while the client's way to the collector changes as well.
+const CHANGING: Duration = Duration::from_secs(5);
+/// How long the client may take from the loss of the Wi-Fi to the end of its uploads.
+const CONCLUDING: Duration = Duration::from_secs(15);
 
 /// The transports of the experiment, as its runs are called.
 const RUNS: [&str; 2] = ["mptcp-apple-interactive", "mpquic-apple-interactive"];
@@ -22,7 +26,7 @@ type Key = (String, String, u64, u64);
 /// Both multipath transports at once; the access point is switched off meanwhile.
 pub fn losing_the_wifi_is_seen_while_it_happens(deployment: &mut Deployment) {
     let rest = deployment.rest();
-    let watched = rest.watch();
+    let watched = deployment.bystander().watch();
     let mut command = deployment.test(&["--mode", "mobile", "--consent", "agree", "--json-stream"]);
     let client = deployment.start_client(command.args(["--out", "walk"]));
 
@@ -44,6 +48,7 @@ pub fn losing_the_wifi_is_seen_while_it_happens(deployment: &mut Deployment) {
         }
     }
     let ended = client.finish();
+    let concluded = lost.map(|lost| lost.elapsed()).unwrap_or_default();
     deployment.ground.wifi(true);
     assert!(ended.status.success(), "{ended:?}");
     let lost =
@@ -60,6 +65,11 @@ pub fn losing_the_wifi_is_seen_while_it_happens(deployment: &mut Deployment) {
             "{run}"
         );
     }
+    eprintln!("  uploaded {concluded:?} after the Wi-Fi was lost");
+    assert!(
+        concluded < CONCLUDING,
+        "uploaded {concluded:?} after the Wi-Fi was lost"
+    );
     seen_in_time(watched.iter().collect(), &answered, lost);
 
     let stored = database::runs(&deployment.database);
@@ -127,20 +137,28 @@ fn seen_in_time(seen: Vec<Seen>, answered: &BTreeMap<Key, Instant>, lost: Instan
             came.entry(key).or_insert(*at);
         }
     }
-    let with_wifi = answered.iter().filter(|(_, at)| **at + WATCHING < lost);
-    let mut waited: Vec<Duration> = Vec::new();
-    for (key, at) in with_wifi {
-        let came = came.get(key);
-        let came = came.unwrap_or_else(|| panic!("{key:?} was not shown; {kinds:?} were"));
-        waited.push(came.saturating_duration_since(*at));
+    let mut waited: [Vec<Duration>; 2] = Default::default();
+    for (key, at) in answered {
+        let shown = came.get(key);
+        let shown = shown.unwrap_or_else(|| panic!("{key:?} was not shown; {kinds:?} were"));
+        let after = usize::from(*at + WATCHING >= lost);
+        waited[after].push(shown.saturating_duration_since(*at));
     }
-    waited.sort_unstable();
-    let (median, last) = (waited[waited.len() / 2], waited[waited.len() - 1]);
-    eprintln!(
-        "  live: {} messages, shown after {median:?} (median), {last:?} at most",
-        waited.len()
-    );
-    assert!(last < WATCHING, "messages were shown up to {last:?} late");
+    for (waited, (when, most)) in waited
+        .iter_mut()
+        .zip([("before", WATCHING), ("after", CHANGING)])
+    {
+        waited.sort_unstable();
+        let (count, median) = (waited.len(), waited[waited.len() / 2]);
+        let last = waited[count - 1];
+        eprintln!(
+            "  live, {when} the loss: {count} messages, shown after {median:?} (median), {last:?} at most"
+        );
+        assert!(
+            last < most,
+            "{when} the loss messages were shown up to {last:?} late"
+        );
+    }
     for kind in ["started", "message", "path-in-use", "ended"] {
         assert!(
             kinds.contains_key(kind),

@@ -73,6 +73,9 @@ impl CollectorError {
     }
 }
 
+/// For how long a connection that is not used is kept for the next exchange.
+const IDLE: Duration = Duration::from_secs(2);
+
 impl Collector {
     /// The collector at `url`, given `timeout` for each exchange (an upload has as much more as its
     /// size takes on a slow uplink). Certificates are checked against the public authorities.
@@ -98,6 +101,9 @@ impl Collector {
             // A collector redirects nobody; the login page of a Wi-Fi does.
             .max_redirects(0)
             .timeout_global(Some(timeout))
+            // A connection that was not used for longer may be one of a network that is gone, and what is
+            // sent over it then waits for the whole timeout.
+            .max_idle_age(IDLE)
             .user_agent(concat!("walkabout/", env!("CARGO_PKG_VERSION")))
             .accept("application/json")
             .tls_config(tls);

@@ -171,7 +171,7 @@ impl Show {
     fn stream(&self, line: impl FnOnce() -> Value) {
         if self.style == Style::Stream {
             let mut out = std::io::stdout().lock();
-            // Who reads no more ends the program by SIGPIPE, as with other tools.
+            // A reader that is gone ends no measurement.
             let _ = writeln!(out, "{}", line());
         }
     }
