@@ -245,6 +245,34 @@ fn what_is_no_collector_is_said_so() {
     assert!(error.to_string().contains("1 tokens, where 2"), "{error}");
 }
 
+#[test]
+fn a_certificate_that_nobody_vouches_for_is_refused() {
+    use rustls::pki_types::PrivatePkcs8KeyDer;
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a certificate");
+    let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
+    let provider = std::sync::Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .expect("the provider has them")
+        .with_no_client_auth()
+        .with_single_cert(vec![made.cert.der().clone()], key.into())
+        .expect("a pair");
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("bound").port();
+    let server = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().expect("a client");
+        let mut tls = rustls::ServerConnection::new(config.into()).expect("a server");
+        tls.complete_io(&mut stream).expect_err("it goes away")
+    });
+    let collector = Collector::new(&format!("https://localhost:{port}"), TIMEOUT);
+    let error = collector
+        .expect("an address")
+        .metadata()
+        .expect_err("refused");
+    assert!(error.to_string().contains("certificate"), "{error}");
+    server.join().expect("it saw the client go");
+}
+
 /// Not a test of its own: the process that [`killed_at_any_moment`] kills. It queues runs, says so, and
 /// sends them.
 #[test]
