@@ -7,6 +7,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+/// Uploads that are unpacked at once at most: each may take some hundred megabytes for a moment.
+const UNPACKED_AT_ONCE: usize = 4;
+
 /// How long a query or an upload waits for its turn.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -26,7 +29,7 @@ impl Gates {
         let semaphore = |n: u32| Arc::new(Semaphore::new(n as usize));
         Gates {
             uploads: PerPrefix::new(limits.uploads_at_once, limits.uploads_at_once_per_prefix),
-            unpacking: Arc::new(Semaphore::new(processors)),
+            unpacking: Arc::new(Semaphore::new(processors.min(UNPACKED_AT_ONCE))),
             queries: semaphore(limits.queries_at_once),
             exports: semaphore(limits.exports_at_once),
         }
