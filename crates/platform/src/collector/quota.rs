@@ -97,13 +97,7 @@ impl Quota {
     }
 
     /// Takes `amount` from what is left of the last portion; if that is less, says how large it was.
-    fn take_from_portion(
-        &self,
-        of: Of,
-        prefix: &str,
-        amount: u64,
-        window: u64,
-    ) -> Result<(), u64> {
+    fn take_from_portion(&self, of: Of, prefix: &str, amount: u64, window: u64) -> Result<(), u64> {
         let mut portions = lock(&self.portions);
         match portions.get_mut(&(of, prefix.to_owned())) {
             Some(portion) if portion.window == window && portion.left >= amount => {
