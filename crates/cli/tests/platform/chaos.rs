@@ -4,17 +4,14 @@
 
 use crate::database;
 use crate::deployment::{Deployment, URL};
+use crate::device;
 use crate::ground;
 use crate::postgres::Postgres;
 use crate::processes::{self, PATIENCE, Process};
-use analysis::folder::RunFolder;
 use model::Seed;
-use model::columns::Columns;
 use nix::sys::signal::Signal;
 use nix::unistd::Uid;
-use platform::api::{UPLOAD_FORMAT, Upload};
-use platform::client::{Collector, Queue};
-use platform::token::random_hex;
+use platform::client::Queue;
 use rand::{Rng, RngExt};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,8 +22,6 @@ use std::time::{Duration, Instant};
 
 /// Devices that hand in runs without pause.
 const DEVICES: usize = 4;
-/// Runs that wait in a device's queue before it adds no more.
-const AHEAD: usize = 5;
 /// Rounds when nobody says how many.
 const ROUNDS: u32 = 200;
 /// So that the limits, which have tests of their own, do not end the load.
@@ -187,7 +182,7 @@ impl Chaos {
     fn start_device(&self, device: usize, mode: &str) -> Process {
         let mut command = Command::new(std::env::current_exe().expect("this program"));
         command
-            .args(["--uploader", mode])
+            .args(["--device", mode])
             .arg(self.home(device))
             .arg(&self.template);
         let (name, deployment) = (format!("device-{device}"), &self.deployment);
@@ -202,7 +197,7 @@ impl Chaos {
     /// Takes in what was acknowledged.
     fn listen(&mut self) {
         for device in &self.devices {
-            take_acknowledged(&device.waiting_lines(), &mut self.acknowledged);
+            device::take_acknowledged(&device.waiting_lines(), &mut self.acknowledged);
         }
     }
 
@@ -273,7 +268,7 @@ impl Chaos {
                 let fresh = self.start_device(device, "load");
                 // It locks nothing that the old one needs: for a moment there are two.
                 let old = std::mem::replace(&mut self.devices[device], fresh);
-                take_acknowledged(&old.kill_and_read(), &mut self.acknowledged);
+                device::take_acknowledged(&old.kill_and_read(), &mut self.acknowledged);
             }
             Victim::Client => {
                 if let Some(client) = self.client.take() {
@@ -293,7 +288,7 @@ impl Chaos {
     fn drain(&mut self) {
         self.listen();
         for device in std::mem::take(&mut self.devices) {
-            take_acknowledged(&device.kill_and_read(), &mut self.acknowledged);
+            device::take_acknowledged(&device.kill_and_read(), &mut self.acknowledged);
         }
         if let Some(client) = self.client.take() {
             client.kill();
@@ -303,7 +298,7 @@ impl Chaos {
             let drained = self.start_device(device, "drain").finish();
             assert!(drained.status.success(), "device {device}: {drained:?}");
             let lines: Vec<String> = drained.out.lines().map(str::to_owned).collect();
-            take_acknowledged(&lines, &mut self.acknowledged);
+            device::take_acknowledged(&lines, &mut self.acknowledged);
         }
         let mut command = self.deployment.client(&["test", "--upload-only", "--json"]);
         let sent = self
@@ -396,71 +391,5 @@ fn start_again(postgres: &Postgres) {
     std::panic::set_hook(quiet);
     if let Err(panic) = last {
         std::panic::resume_unwind(panic);
-    }
-}
-
-/// Lines `acknowledged RUN TEST`.
-fn take_acknowledged(lines: &[String], acknowledged: &mut BTreeMap<String, String>) {
-    for line in lines {
-        if let ["acknowledged", run, test] = line.split(' ').collect::<Vec<_>>()[..] {
-            acknowledged.insert(run.to_owned(), test.to_owned());
-        }
-    }
-}
-
-/// `--uploader load|drain HOME TEMPLATE`: a device that hands in runs; killed at any moment.
-pub fn uploader(arguments: &[&str]) -> ExitCode {
-    let [mode, home, template] = arguments else {
-        return ExitCode::from(2);
-    };
-    let queue = Queue::open(Path::new(home)).expect("a queue");
-    let collector = Collector::new(URL, Duration::from_secs(5)).expect("an address");
-    let run = RunFolder::open(Path::new(template)).expect("a run");
-    let mut upload = Upload {
-        format: UPLOAD_FORMAT.to_owned(),
-        manifest: run.manifest,
-        messages: Columns(run.messages),
-        samples: Columns(run.samples),
-        links: Columns(run.links),
-        events: run.events,
-    };
-    let mut tests: BTreeMap<String, String> = BTreeMap::new();
-    let begin = Instant::now();
-    let mut why = String::new();
-    loop {
-        let waiting = queue.waiting().expect("readable").len();
-        if *mode == "load" {
-            for _ in waiting..AHEAD {
-                let test = random_hex::<16>();
-                upload
-                    .manifest
-                    .live
-                    .as_mut()
-                    .expect("a live run")
-                    .test
-                    .clone_from(&test);
-                let queued = queue.add(URL, &upload).expect("room");
-                tests.insert(queued.id, test);
-            }
-        } else if waiting == 0 {
-            return ExitCode::SUCCESS;
-        } else if begin.elapsed() > PATIENCE / 2 {
-            eprintln!("{waiting} runs are still waiting: {why}");
-            return ExitCode::FAILURE;
-        }
-        for sent in queue.send(&collector).expect("readable") {
-            match sent.result {
-                // A run that was queued before this process began is known by its id only.
-                Ok(()) => {
-                    let test = tests.remove(&sent.run.id).unwrap_or_default();
-                    println!("acknowledged {} {test}", sent.run.id);
-                }
-                Err(error) if error.is_temporary() => {
-                    why = error.to_string();
-                    std::thread::sleep(Duration::from_millis(50));
-                }
-                Err(error) => eprintln!("{}: {error}", sent.run.id),
-            }
-        }
     }
 }

@@ -14,6 +14,7 @@ mod collector;
 mod consent;
 mod database;
 mod deployment;
+mod device;
 mod ground;
 mod line;
 mod mobile;
@@ -45,7 +46,7 @@ fn main() -> ExitCode {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match &words[..] {
         ["--inside", database, folder] => return inside(database, Path::new(folder)),
-        ["--uploader", arguments @ ..] => return chaos::uploader(arguments),
+        ["--device", arguments @ ..] => return device::run(arguments),
         ["chaos", arguments @ ..] => return chaos::run(arguments),
         _ => {}
     }
@@ -110,10 +111,13 @@ fn inside(database: &str, folder: &Path) -> ExitCode {
     ExitCode::from(u8::from(tested.is_err()))
 }
 
+/// A part of the test, which goes on where the one before ended.
+type Part = fn(&mut Deployment);
+
 /// From the consent to the deletion.
 fn whole(database: &str, folder: &Path) {
     let mut deployment = Deployment::start(database, folder, "");
-    let parts: [(&str, fn(&mut Deployment)); 5] = [
+    let parts: [(&str, Part); 5] = [
         ("consent", consent::declining_sends_no_packet),
         ("stable", stable::the_database_holds_what_the_folder_says),
         ("mobile", mobile::losing_the_wifi_is_seen_while_it_happens),

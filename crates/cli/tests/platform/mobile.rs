@@ -42,7 +42,7 @@ pub fn losing_the_wifi_is_seen_while_it_happens(deployment: &mut Deployment) {
             answered.insert(key, at);
         }
         let enough = |run: &&str| answered.keys().filter(|key| key.0 == **run).count() >= BEFORE;
-        if lost.is_none() && RUNS.iter().all(|run| enough(&run)) {
+        if lost.is_none() && RUNS.iter().all(enough) {
             deployment.ground.wifi(false);
             lost = Some(Instant::now());
         }

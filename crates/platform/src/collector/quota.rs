@@ -131,3 +131,38 @@ impl Quota {
         portion.size = size;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_collector_that_is_killed_again_and_again_uses_little_up() {
+        let store = Store::open("sqlite::memory:").await.expect("in memory");
+        for restart in 0..200 {
+            // What is left of the portions of the one before is lost.
+            let quota = Quota::new(store.clone());
+            let taken = quota.take(Of::Uploads, "192.0.2.0/24", 1, 600, 0).await;
+            assert!(taken.is_ok(), "refused after {restart} restarts");
+        }
+    }
+
+    #[tokio::test]
+    async fn the_limit_holds() {
+        let store = Store::open("sqlite::memory:").await.expect("in memory");
+        let quota = Quota::new(store);
+        let mut taken = 0;
+        while quota
+            .take(Of::Tokens, "192.0.2.0/24", 1, 600, 0)
+            .await
+            .is_ok()
+        {
+            taken += 1;
+            assert!(taken <= 600);
+        }
+        assert_eq!(taken, 600);
+        // The next hour is another.
+        let next = quota.take(Of::Tokens, "192.0.2.0/24", 1, 600, 3_600).await;
+        assert!(next.is_ok());
+    }
+}

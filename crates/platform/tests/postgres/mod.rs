@@ -162,7 +162,9 @@ impl Postgres {
 
 impl Drop for Postgres {
     fn drop(&mut self) {
-        self.stop(Signal::SIGINT);
+        // At once, whatever it is doing: a server that recovers from a crash may take SIGINT for never.
+        // Its data goes with the folder.
+        self.stop(Signal::SIGQUIT);
     }
 }
 
