@@ -230,6 +230,20 @@ fn a_collector_that_is_none_is_told_apart_from_one_that_is_away() {
 }
 
 /// A run queued as an earlier test would have.
+#[test]
+fn a_collector_without_test_servers_is_told_before_anything_is_asked() {
+    let stage = Stage::new();
+    let mut metadata = stage.metadata();
+    metadata.servers.clear();
+    let metadata = serde_json::to_string(&metadata).expect("JSON");
+    stage.fake.answer_next(Answer::Plain(200, metadata));
+    let (code, out, error) = stage.run(&["--collector", &stage.fake.url()]);
+    assert_eq!((code, out.as_str()), (1, ""), "{error}");
+    assert!(error.contains("lists no test server"), "{error}");
+    assert!(error.contains("[[server]]"), "{error}");
+    assert!(!error.contains("We measure your networks"), "{error}");
+}
+
 fn queued(stage: &Stage) -> platform::client::Queued {
     let folder = stage.folder.path().join("data/walkabout/queue");
     let queue = platform::client::Queue::open(&folder).expect("a queue");

@@ -34,6 +34,13 @@ pub fn run(test: &Test, places: &Places, style: Style) -> Result<(), Failure> {
     let url = test.collector.as_deref().unwrap_or_default();
     let collector = Collector::new(url, TIMEOUT).map_err(Failure::usage)?;
     let metadata = collector.metadata().map_err(Failure::failed)?;
+    if metadata.servers.is_empty() {
+        return Err(Failure::failed(format!(
+            "the collector {} lists no test server: start one with `walkabout serve` and name it under \
+             [[server]] in the collector's configuration",
+            collector.url()
+        )));
+    }
     let clock = clock_difference(&metadata)?;
     let asked = test.experiment.as_deref().unwrap_or(&test.mode);
     let experiment = plan::experiment(&metadata.experiments, asked)?;
