@@ -86,12 +86,14 @@ impl ReportData {
                 .collect();
             runs.sort_by_key(|run| place(run));
             // A row exists because a run does.
-            let scenario = &runs[0].manifest.scenario;
+            let manifest = &runs[0].manifest;
+            let scenario = &manifest.scenario;
+            let describe = |path| describe::path(path, &manifest.world);
             ScenarioReport {
                 name: (*name).to_owned(),
                 summary: scenario.summary.clone(),
                 parameters: describe::parameters(&runs),
-                paths: scenario.paths.iter().map(describe::path).collect(),
+                paths: scenario.paths.iter().map(describe).collect(),
                 failures: scenario.failures.iter().map(describe::failure).collect(),
                 duration_ms: u64::try_from(scenario.duration.get().as_millis()).unwrap_or(u64::MAX),
                 results: Results::of(&rows),

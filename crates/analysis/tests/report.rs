@@ -57,6 +57,20 @@ fn ten_runs_of_a_walk_stay_small_and_keep_every_message() {
 }
 
 #[test]
+fn a_real_path_is_not_described_as_a_model() {
+    let mut runs = report_walk::runs(100);
+    let described = |runs: &[RunFolder]| {
+        let data = ReportData::of(runs);
+        data.scenarios[0].paths[0].up.clone()
+    };
+    assert!(described(&runs).contains("drop-tail"));
+    for run in &mut runs {
+        run.manifest.world = "live".to_owned();
+    }
+    assert_eq!(described(&runs), "a real network");
+}
+
+#[test]
 fn the_findings_name_who_stalled_and_what_was_never_answered() {
     let findings = ReportData::of(&report_walk::runs(100)).scenarios[0]
         .findings

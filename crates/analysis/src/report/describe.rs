@@ -159,8 +159,18 @@ fn traffic(traffic: &Traffic) -> String {
     }
 }
 
-/// A path in words.
-pub(super) fn path(path: &Path) -> PathDescription {
+/// A path of a run in `world` in words.
+pub(super) fn path(path: &Path, world: &str) -> PathDescription {
+    if world == World::Live.name() {
+        let real = || "a real network".to_owned();
+        return PathDescription {
+            name: path.name.clone(),
+            kind: path.kind,
+            up: real(),
+            down: real(),
+            over_time: String::new(),
+        };
+    }
     let mut over_time = Vec::new();
     if let Some(walk) = &path.walk {
         let far = walk.waypoints.iter().map(|w| w.distance_m);
