@@ -23,14 +23,32 @@ impl<R> Default for Columns<R> {
 }
 
 /// The values of one column.
-enum Values {
+#[derive(Clone, Debug, PartialEq)]
+pub enum Values {
+    /// Of a [`ColumnKind::U64`] column.
     U64(Vec<Option<u64>>),
+    /// Of a [`ColumnKind::F64`] column.
     F64(Vec<Option<f64>>),
+    /// Of a [`ColumnKind::Bool`] column.
     Bool(Vec<Option<bool>>),
+    /// Of a [`ColumnKind::Text`] column.
     Text(Vec<Option<String>>),
 }
 
 impl Values {
+    /// The values of `rows`, for each column of [`Record::COLUMNS`] in its order.
+    pub fn of<R: Record>(rows: &[R]) -> Vec<Values> {
+        let mut writer = Writer {
+            columns: R::COLUMNS.iter().map(|c| Values::new(c.kind)).collect(),
+            next: 0,
+        };
+        for row in rows {
+            writer.next = 0;
+            row.put(&mut writer);
+        }
+        writer.columns
+    }
+
     fn new(kind: ColumnKind) -> Values {
         match kind {
             ColumnKind::U64 => Values::U64(Vec::new()),
@@ -40,7 +58,13 @@ impl Values {
         }
     }
 
-    fn len(&self) -> usize {
+    /// Whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many rows there are.
+    pub fn len(&self) -> usize {
         match self {
             Values::U64(v) => v.len(),
             Values::F64(v) => v.len(),
@@ -100,17 +124,9 @@ put! {
 
 impl<R: Record> Serialize for Columns<R> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut writer = Writer {
-            columns: R::COLUMNS.iter().map(|c| Values::new(c.kind)).collect(),
-            next: 0,
-        };
-        for row in &self.0 {
-            writer.next = 0;
-            row.put(&mut writer);
-        }
         let mut map = serializer.serialize_map(Some(R::COLUMNS.len()))?;
-        for (column, values) in R::COLUMNS.iter().zip(&writer.columns) {
-            map.serialize_entry(column.name, values)?;
+        for (column, values) in R::COLUMNS.iter().zip(Values::of(&self.0)) {
+            map.serialize_entry(column.name, &values)?;
         }
         map.end()
     }

@@ -1,7 +1,8 @@
 //! How is a sheet written as CSV? As RFC 4180 says, with a header line. A text that a spreadsheet would
 //! take for a formula gets a `'` in front.
 
-use super::{Column, Sheet, Values};
+use super::{Column, Sheet};
+use model::columns::Values;
 use std::io::{self, Write};
 
 /// A CSV file that is being written.

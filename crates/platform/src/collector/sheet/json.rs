@@ -1,6 +1,7 @@
 //! How is a sheet written as JSON? One object per line.
 
-use super::{Sheet, Values};
+use super::Sheet;
+use model::columns::Values;
 use serde_json::{Map, Value};
 use std::io::{self, Write};
 

@@ -9,37 +9,9 @@ mod runs;
 pub use runs::runs;
 
 use crate::api::ExportFormat;
-use model::record::{ColumnKind, Event, Record, RowSink};
+use model::columns::Values;
+use model::record::{Event, Record};
 use std::io::{self, Write};
-
-/// The values of a column.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Values {
-    U64(Vec<Option<u64>>),
-    F64(Vec<Option<f64>>),
-    Bool(Vec<Option<bool>>),
-    Text(Vec<Option<String>>),
-}
-
-impl Values {
-    fn new(kind: ColumnKind) -> Values {
-        match kind {
-            ColumnKind::U64 => Values::U64(Vec::new()),
-            ColumnKind::F64 => Values::F64(Vec::new()),
-            ColumnKind::Bool => Values::Bool(Vec::new()),
-            ColumnKind::Text => Values::Text(Vec::new()),
-        }
-    }
-
-    fn len(&self) -> usize {
-        match self {
-            Values::U64(v) => v.len(),
-            Values::F64(v) => v.len(),
-            Values::Bool(v) => v.len(),
-            Values::Text(v) => v.len(),
-        }
-    }
-}
 
 /// A column.
 #[derive(Clone, Debug, PartialEq)]
@@ -57,20 +29,13 @@ pub struct Sheet(pub Vec<Column>);
 impl Sheet {
     /// The rows of a table.
     pub fn of<R: Record>(rows: &[R]) -> Sheet {
-        let columns = R::COLUMNS.iter().map(|column| Column {
+        let columns = R::COLUMNS.iter().zip(Values::of(rows));
+        let columns = columns.map(|(column, values)| Column {
             name: column.name.to_owned(),
-            values: Values::new(column.kind),
+            values,
             optional: column.optional,
         });
-        let mut taker = Taker {
-            columns: columns.collect(),
-            next: 0,
-        };
-        for row in rows {
-            taker.next = 0;
-            row.put(&mut taker);
-        }
-        Sheet(taker.columns)
+        Sheet(columns.collect())
     }
 
     /// What happened in a run.
@@ -101,34 +66,6 @@ impl Sheet {
     fn rows(&self) -> usize {
         self.0.first().map_or(0, |column| column.values.len())
     }
-}
-
-/// Takes rows apart: the values of a row come in the order of the columns.
-struct Taker {
-    columns: Vec<Column>,
-    next: usize,
-}
-
-macro_rules! put {
-    ($($method:ident $kind:ident $type:ty, $convert:expr;)*) => {
-        impl RowSink for Taker {
-            $(fn $method(&mut self, value: Option<$type>) {
-                let convert: fn($type) -> _ = $convert;
-                // A row's columns come in the order of `Record::COLUMNS`, whose kinds these are.
-                if let Values::$kind(values) = &mut self.columns[self.next].values {
-                    values.push(value.map(convert));
-                }
-                self.next += 1;
-            })*
-        }
-    };
-}
-
-put! {
-    u64 U64 u64, |v| v;
-    f64 F64 f64, |v| v;
-    bool Bool bool, |v| v;
-    text Text &str, str::to_owned;
 }
 
 /// A file that is being written.

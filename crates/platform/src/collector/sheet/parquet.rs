@@ -1,9 +1,10 @@
 //! How is a sheet written as Parquet? Compressed with zstd, a row group for every few thousand rows, so
 //! that what waits in memory is bounded.
 
-use super::{Sheet, Values};
+use super::Sheet;
 use arrow_array::{ArrayRef, BooleanArray, Float64Array, RecordBatch, StringArray, UInt64Array};
 use arrow_schema::{DataType, Field, Schema};
+use model::columns::Values;
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;

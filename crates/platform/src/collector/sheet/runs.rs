@@ -1,9 +1,10 @@
 //! Which columns has an export of runs? What the explorer shows, and two for each metric: its value with
 //! the unit as the last word, and whether it is only a lower bound.
 
-use super::{Column, Sheet, Values};
+use super::{Column, Sheet};
 use crate::api::{MetricValue, RunSummary};
 use analysis::metric::{Metric, Unit, list::METRICS};
+use model::columns::Values;
 use model::manifest::Status;
 
 /// The rows of `runs`.
