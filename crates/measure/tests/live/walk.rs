@@ -81,9 +81,10 @@ fn both_multipath_transports_survive_at_once() {
             assert!(number("cellular-bytes") > 10_000.0, "{label}");
             let share = number("cellular-share");
             assert!(share > 0.05 && share < 1.0, "{label}: {share}");
-            // Silence, then cellular: nothing came over Wi-Fi any more.
+            // Silence, then cellular: nothing came over Wi-Fi any more. Without captures both moments are
+            // known to 100 ms, within which QUIC's timer fires here.
             let received = number("handover-received");
-            assert!(received < 0.0 && received > -5.0, "{label}: {received}");
+            assert!(received < 0.1 && received > -5.0, "{label}: {received}");
             assert!(number("handover-sent") >= received, "{label}");
             // A round trip takes less than a millisecond here, so QUIC's timer is quick.
             let (delay, gap) = (number("delay-max"), number("gap-longest"));
