@@ -82,18 +82,21 @@ fn both_multipath_transports_survive_at_once() {
             let share = number("cellular-share");
             assert!(share > 0.05 && share < 1.0, "{label}: {share}");
             // Silence, then cellular: nothing came over Wi-Fi any more. Without captures both moments are
-            // known to 100 ms, within which QUIC's timer fires here.
+            // known to 100 ms, within which QUIC's timer fires here; a busy machine takes its samples late.
             let received = number("handover-received");
-            assert!(received < 0.1 && received > -5.0, "{label}: {received}");
+            assert!(received < 0.3 && received > -5.0, "{label}: {received}");
             assert!(number("handover-sent") >= received, "{label}");
-            // A round trip takes less than a millisecond here, so QUIC's timer is quick.
+            // Multipath TCP's timer takes 200 ms at least (RFC 6298 and Linux's floor). QUIC's has no floor
+            // but its granularity (RFC 9002, section 6.1.2): as a round trip takes some 0.2 ms here, it
+            // fires as soon as another message might have been answered.
+            let floor = if label.starts_with("mptcp") { 0.2 } else { 0.0 };
             let (delay, gap) = (number("delay-max"), number("gap-longest"));
-            assert!(delay > 0.01 && delay < 8.0, "{label}: {delay}");
+            assert!(delay > floor && delay < 8.0, "{label}: {delay}");
             assert!((0.05..9.0).contains(&gap), "{label}: {gap}");
             let after = run.messages.iter().filter(|m| m.acked_us.is_none()).count();
             assert!(after <= 4, "{label}: {after} were never answered");
         }
-        // Multipath TCP's timer takes 200 ms at least (RFC 6298 and Linux's floor).
+        // Only Multipath TCP's silence lasts long enough to be told.
         let waits = seen.records.iter().filter_map(|record| match record {
             LiveRecord::Waiting { run, waited_us, .. } => Some((run.as_str(), *waited_us)),
             _ => None,
