@@ -163,9 +163,8 @@ impl Taken {
     /// own threads.
     pub fn since(&self, before: &Taken) -> Value {
         let seconds = (self.at - before.at).as_secs_f64();
-        let of = |now: u64, then: u64| {
-            rounded(now.saturating_sub(then) as f64 / TICKS_PER_S / seconds)
-        };
+        let of =
+            |now: u64, then: u64| rounded(now.saturating_sub(then) as f64 / TICKS_PER_S / seconds);
         let accounted = |taken: &Taken| taken.child + taken.database + taken.own;
         json!({
             "measured": of(self.child, before.child),

@@ -23,6 +23,9 @@ use walkabout_platform::token::{Claims, SigningKey, random_hex, unhex};
 const IDLE: usize = 1_000;
 const ACTIVE: usize = 200;
 
+/// Of the pattern's messages.
+const PERIOD: Duration = Duration::from_millis(100);
+
 /// Longer than anything takes here.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -50,7 +53,7 @@ enum End {
 struct Client {
     half: Box<dyn Half>,
     end: End,
-    /// QUIC: whether the channels were begun.
+    /// What its channels begin with, until they have.
     token: Option<String>,
     log: Vec<Message>,
     /// When it has to be looked at even if nothing arrives.
@@ -94,7 +97,11 @@ fn connect(by: By, server: SocketAddr) -> TcpStream {
             // SAFETY: no pointers are passed.
             let fd = unsafe {
                 let protocol = measure::transport::kernel::IPPROTO_MPTCP;
-                libc::socket(libc::AF_INET, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, protocol)
+                libc::socket(
+                    libc::AF_INET,
+                    libc::SOCK_STREAM | libc::SOCK_CLOEXEC,
+                    protocol,
+                )
             };
             assert!(fd >= 0, "no Multipath TCP");
             // SAFETY: a fresh descriptor.
@@ -137,29 +144,35 @@ fn interactive() -> Traffic {
 }
 
 impl Client {
-    fn new(by: By, server: SocketAddr, pin: [u8; 32], clock: Clock, seed: u64, token: String) -> Client {
+    fn new(
+        by: By,
+        server: SocketAddr,
+        pin: [u8; 32],
+        clock: Clock,
+        number: u64,
+        token: String,
+    ) -> Client {
         let traffic = interactive();
-        let (end, token) = match by {
+        let end = match by {
             By::Tcp | By::Mptcp => {
-                let socket = |_| Some(connect(by, server));
-                let mut sockets = Sockets((0..traffic.channels()).map(socket).collect());
-                greet(&mut sockets, &traffic, Some(&token));
-                for stream in sockets.0.iter().flatten() {
+                let socket = |_| {
+                    let stream = connect(by, server);
                     stream.set_nonblocking(true).expect("set");
-                }
-                (End::Sockets(sockets), None)
+                    Some(stream)
+                };
+                End::Sockets(Sockets((0..traffic.channels()).map(socket).collect()))
             }
             By::Quic | By::Mpquic => {
-                let client = quic_client(by, server, pin, clock, seed);
-                (End::Quic(Box::new(client)), Some(token))
+                End::Quic(Box::new(quic_client(by, server, pin, clock, number)))
             }
         };
         Client {
             half: pattern::client(&traffic),
             end,
-            token,
+            token: Some(token),
             log: Vec::new(),
-            due: Time::ZERO,
+            // One after the other: no two people take a step at once.
+            due: clock.now() + PERIOD.mul_f64(number as f64 / ACTIVE as f64),
         }
     }
 
@@ -181,7 +194,12 @@ impl Client {
     fn turn(&mut self, now: Time) {
         let mut due = None;
         match &mut self.end {
-            End::Sockets(sockets) => self.half.poll(now, sockets, &mut self.log),
+            End::Sockets(sockets) => {
+                if let Some(token) = self.token.take() {
+                    greet(sockets, &interactive(), Some(&token));
+                }
+                self.half.poll(now, sockets, &mut self.log);
+            }
             End::Quic(endpoint) => {
                 endpoint.poll(now).expect("the server is there");
                 if endpoint.is_connected() {
@@ -235,11 +253,16 @@ impl Crowd {
             assert!(begun.elapsed() < 4 * PATIENCE, "the clients get no answers");
             let now = self.clock.now();
             let due = self.clients.iter().map(|client| client.due).min();
-            let wait = self.clock.instant(due.unwrap_or(now).min(now + Duration::from_millis(50)));
+            let wait = self
+                .clock
+                .instant(due.unwrap_or(now).min(now + Duration::from_millis(50)));
             let wait = wait.saturating_duration_since(Instant::now());
             // Rounded up: a wait of nothing would be a circle.
             let wait = EpollTimeout::try_from(wait.as_micros().div_ceil(1_000) as u16);
-            let ready = self.epoll.wait(&mut events, wait.expect("short")).unwrap_or(0);
+            let ready = self
+                .epoll
+                .wait(&mut events, wait.expect("short"))
+                .unwrap_or(0);
             let now = self.clock.now();
             for event in &events[..ready] {
                 self.clients[event.data() as usize].turn(now);
@@ -258,7 +281,10 @@ pub fn bench(wanted: &Wanted) -> Value {
     let mut report = serde_json::Map::new();
     let kinds: [(&str, &[By]); 2] = [
         ("tcp", &[By::Tcp]),
-        ("a_quarter_each", &[By::Tcp, By::Mptcp, By::Quic, By::Mpquic]),
+        (
+            "a_quarter_each",
+            &[By::Tcp, By::Mptcp, By::Quic, By::Mpquic],
+        ),
     ];
     for (name, by) in kinds {
         let rounds = (0..wanted.rounds).map(|_| {
@@ -281,17 +307,31 @@ fn round(by: &[By], time: Duration) -> Value {
     let empty_bytes = resident_bytes(child.pid());
 
     let idle: Vec<TcpStream> = (0..IDLE).map(|_| connect(By::Tcp, address)).collect();
-    await_metric(&metrics, "walkabout_server_connections{transport=\"tcp\"}", IDLE as u64);
+    await_metric(
+        &metrics,
+        "walkabout_server_connections{transport=\"tcp\"}",
+        IDLE as u64,
+    );
     let idle_bytes = resident_bytes(child.pid());
 
     let clock = Clock::start();
     let client = |number: usize| {
         let token = key.sign(&claims());
-        Client::new(by[number % by.len()], address, pin, clock, number as u64 + 1, token)
+        Client::new(
+            by[number % by.len()],
+            address,
+            pin,
+            clock,
+            number as u64,
+            token,
+        )
     };
     let mut crowd = Crowd::new((0..ACTIVE).map(client).collect(), clock);
     crowd.until(|clients| clients.iter().all(|client| client.log.len() >= SETTLED));
-    crowd.clients.iter_mut().for_each(|client| client.log.clear());
+    crowd
+        .clients
+        .iter_mut()
+        .for_each(|client| client.log.clear());
 
     let before = Taken::now(child.pid());
     let end = clock.now() + time;
@@ -366,7 +406,10 @@ fn metric(url: &str, name: &str) -> u64 {
 fn await_metric(url: &str, name: &str, value: u64) {
     let begun = Instant::now();
     while metric(url, name) < value {
-        assert!(begun.elapsed() < PATIENCE, "not within {PATIENCE:?}: {name} = {value}");
+        assert!(
+            begun.elapsed() < PATIENCE,
+            "not within {PATIENCE:?}: {name} = {value}"
+        );
         std::thread::park_timeout(Duration::from_millis(5));
     }
 }

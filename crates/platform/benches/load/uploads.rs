@@ -102,9 +102,9 @@ impl<'d> Device<'d> {
 /// Uploads for `time`.
 fn round(url: &str, documents: &[Document], offer: Offer, time: Duration) -> Outcome {
     let next = AtomicU64::new(0);
-    let (threads, rate) = match offer {
-        Offer::Open(rate) => (UNDER_WAY, rate),
-        Offer::Closed => (CLOSED, 0),
+    let threads = match offer {
+        Offer::Open(_) => UNDER_WAY,
+        Offer::Closed => CLOSED,
     };
     // Until then every client has its tokens.
     let start = Instant::now() + Duration::from_secs(1);
@@ -122,7 +122,9 @@ fn round(url: &str, documents: &[Document], offer: Offer, time: Duration) -> Out
             runs = RUNS;
             let number = next.fetch_add(1, Ordering::Relaxed);
             let due = match offer {
-                Offer::Open(rate) => start + Duration::from_secs(1).mul_f64(number as f64 / rate as f64),
+                Offer::Open(rate) => {
+                    start + Duration::from_secs(1).mul_f64(number as f64 / rate as f64)
+                }
                 Offer::Closed => start.max(Instant::now()),
             };
             if due >= start + time {
@@ -157,7 +159,6 @@ fn round(url: &str, documents: &[Document], offer: Offer, time: Duration) -> Out
             all.failed.extend(failed);
         }
     });
-    let _ = rate;
     all
 }
 
@@ -170,6 +171,11 @@ fn results(outcome: &Outcome, seconds: f64, cpus: Value) -> Value {
     if let Some(first) = outcome.failed.first() {
         result["failed_first"] = json!(first);
     }
+    let each_ms = cpus["measured"].as_f64().map(|cpus| {
+        let seconds = cpus * seconds / outcome.took.len().max(1) as f64;
+        rounded(seconds * 1_000.0)
+    });
+    result["processor_ms_per_upload"] = json!(each_ms);
     result["processors"] = cpus;
     result["load_average"] = json!(load_average());
     result
@@ -197,7 +203,8 @@ pub fn bench(url: &str, documents: &[Document], wanted: &Wanted) -> Value {
     let offers = RATES.map(|rate| (format!("offered_{rate}_per_second"), Offer::Open(rate)));
     let most = ("as_fast_as_16_clients_can".to_owned(), Offer::Closed);
     let offers: Vec<_> = offers.into_iter().chain([most]).collect();
-    let mut rounds: Vec<(Outcome, Vec<Value>)> = offers.iter().map(|_| Default::default()).collect();
+    let mut rounds: Vec<(Outcome, Vec<Value>)> =
+        offers.iter().map(|_| Default::default()).collect();
     for _ in 0..wanted.rounds {
         for ((name, offer), (all, results)) in offers.iter().zip(&mut rounds) {
             let (outcome, result) = measured(*offer, wanted.time);
@@ -215,15 +222,22 @@ pub fn bench(url: &str, documents: &[Document], wanted: &Wanted) -> Value {
         let medians = json!({
             "per_second": of("per_second"), "p50_ms": of("p50_ms"),
             "p99_ms": of("p99_ms"), "max_ms": of("max_ms"),
+            "processor_ms_per_upload": of("processor_ms_per_upload"),
         });
         let all = quantiles(&all.took);
         let result = json!({"median_of_rounds": medians, "all_rounds": all, "rounds": rounds});
         report.insert(name.clone(), result);
     }
     let stored = runs(&collector);
-    assert_eq!(stored, acknowledged, "what is stored is what was acknowledged");
+    assert_eq!(
+        stored, acknowledged,
+        "what is stored is what was acknowledged"
+    );
     report.insert("stored".into(), json!(stored));
-    report.insert("collector_peak_bytes".into(), json!(peak_bytes(child.pid())));
+    report.insert(
+        "collector_peak_bytes".into(),
+        json!(peak_bytes(child.pid())),
+    );
     Value::Object(report)
 }
 
