@@ -258,11 +258,8 @@ impl Crowd {
                 .instant(due.unwrap_or(now).min(now + Duration::from_millis(50)));
             let wait = wait.saturating_duration_since(Instant::now());
             // Rounded up: a wait of nothing would be a circle.
-            let wait = EpollTimeout::try_from(wait.as_micros().div_ceil(1_000) as u16);
-            let ready = self
-                .epoll
-                .wait(&mut events, wait.expect("short"))
-                .unwrap_or(0);
+            let wait = EpollTimeout::from(wait.as_micros().div_ceil(1_000) as u16);
+            let ready = self.epoll.wait(&mut events, wait).unwrap_or(0);
             let now = self.clock.now();
             for event in &events[..ready] {
                 self.clients[event.data() as usize].turn(now);
