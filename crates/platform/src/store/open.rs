@@ -88,6 +88,13 @@ async fn sqlite(
             // An upload waits for those before it.
             .acquire_timeout(6 * PATIENCE)
             .test_before_acquire(false)
+            // SQLite ends a transaction by itself when the disk is full or fails
+            // (<https://www.sqlite.org/lang_transaction.html>), and the driver, which then has nothing to
+            // undo, counts it as open for ever: such a connection begins no other.
+            .before_acquire(|connection, _| {
+                let is_free = !connection.is_in_transaction();
+                Box::pin(async move { Ok(is_free) })
+            })
             .idle_timeout(None)
             .max_lifetime(None)
     };
