@@ -190,4 +190,17 @@ pub struct SessionRecords {
     /// Why the server ended the session early (a budget, a drain, a slow client); absent otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cut: Option<String>,
+    /// Why there was no session, where the server's clock speaks against the token; absent otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<TokenRefused>,
+}
+
+/// A token that is good but for the time: the clocks of who issued it and of the server differ, or it came
+/// too late.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TokenRefused {
+    /// The server's words.
+    pub why: String,
+    /// The server's clock at that moment, seconds since 1970 in UTC.
+    pub server_s: u64,
 }

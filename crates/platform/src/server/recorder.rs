@@ -1,8 +1,9 @@
 //! What is kept of a session for its client? Messages, samples and events, up to a bound.
 
 use super::reasons::Cut;
+use crate::token::TokenError;
 use model::columns::Columns;
-use model::live::SessionRecords;
+use model::live::{SessionRecords, TokenRefused};
 use model::manifest::Stack;
 use model::record::{Event, EventKind, Message, Sample};
 use model::{Name, Side, Time};
@@ -138,7 +139,26 @@ impl Recorder {
             samples: Columns(self.samples.clone()),
             events: self.events.clone(),
             cut: cut.map(Cut::to_string),
+            refused: None,
         }
+    }
+}
+
+/// What is told of a session that there was not: the server's clock spoke against its token.
+pub(super) fn refused(server: &str, why: &TokenError, server_s: u64) -> SessionRecords {
+    SessionRecords {
+        server: server.to_owned(),
+        walkabout_version: env!("CARGO_PKG_VERSION").to_owned(),
+        stack: Stack::default(),
+        now_us: 0,
+        messages: Columns::default(),
+        samples: Columns::default(),
+        events: Vec::new(),
+        cut: None,
+        refused: Some(TokenRefused {
+            why: why.to_string(),
+            server_s,
+        }),
     }
 }
 
@@ -155,6 +175,8 @@ pub(super) fn json(records: &SessionRecords, now_us: u64) -> serde_json::Result<
         events: &'r [Event],
         #[serde(skip_serializing_if = "Option::is_none")]
         cut: &'r Option<String>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        refused: &'r Option<TokenRefused>,
     }
     let SessionRecords {
         server,
@@ -165,6 +187,7 @@ pub(super) fn json(records: &SessionRecords, now_us: u64) -> serde_json::Result<
         samples,
         events,
         cut,
+        refused,
     } = records;
     serde_json::to_vec(&Now {
         server,
@@ -175,6 +198,7 @@ pub(super) fn json(records: &SessionRecords, now_us: u64) -> serde_json::Result<
         samples,
         events,
         cut,
+        refused,
     })
 }
 

@@ -1,5 +1,6 @@
 //! What happens in a test, from the consent to the last upload?
 
+use super::clock;
 use super::consent::Asking;
 use super::outcome::{Done, Outcome};
 use super::paths::{self, TestPath};
@@ -25,9 +26,6 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::channel;
-
-/// A clock that is further off than this is mentioned.
-const CLOCK_OFF: SignedDuration = SignedDuration::from_secs(60);
 
 /// Carries out a test and prints what came of it.
 pub fn run(test: &Test, places: &Places, style: Style) -> Result<(), Failure> {
@@ -75,10 +73,11 @@ pub fn run(test: &Test, places: &Places, style: Style) -> Result<(), Failure> {
         true => Err(Failure::failed("stopped before anything was measured")),
         false => Ok(()),
     };
-    if style == Style::People && clock.abs() > CLOCK_OFF {
-        let seconds = clock.as_secs();
+    if clock.abs() > clock::OFF {
+        let off = clock::off(clock);
         eprintln!(
-            "! this machine's clock is {seconds} s ahead of the collector's; results carry this one's"
+            "! this machine's clock is {off} the collector's: nothing is lost by it, but results carry this \
+             machine's times; set its clock, or have it set (NTP)"
         );
     }
 
@@ -131,6 +130,7 @@ pub fn run(test: &Test, places: &Places, style: Style) -> Result<(), Failure> {
         paths: &paths,
         setting: &setting,
         location: test.location,
+        clock,
     };
     let mut show = Show::start(style, heading, push);
     let done = match experiment.mode {
@@ -171,6 +171,8 @@ struct Facts<'t> {
     paths: &'t [TestPath],
     setting: &'t Setting<'t>,
     location: Option<model::live::CoarseLocation>,
+    /// What is added to the collector's times to have this machine's.
+    clock: SignedDuration,
 }
 
 impl Facts<'_> {
@@ -217,7 +219,11 @@ impl Facts<'_> {
     /// Brings together what was planned and how it ended, and queues it.
     fn concluded(&self, planned: &[Planned], ends: Vec<RunEnd>, show: &mut Show) -> Vec<Done> {
         let mut done = Vec::new();
-        for end in ends {
+        for mut end in ends {
+            if let Some(refused) = &end.refused {
+                let server = &self.setting.server.id;
+                end.error = Some(clock::refused(refused, server, Timestamp::now(), self.clock));
+            }
             let name = end.folder.file_name().map(|name| name.to_string_lossy());
             let Some(planned) = planned.iter().find(|p| Some(&*p.name) == name.as_deref()) else {
                 continue;
@@ -290,8 +296,12 @@ fn one_after_the_other(
             Err(failure) => return Err(failure),
         };
         done.extend(facts.concluded(std::slice::from_ref(planned), ends, show));
-        let last = done.last().map(|done| done.end.ended);
-        if matches!(last, Some(Ended::InterfacesChanged | Ended::Stopped)) {
+        let Some(last) = done.last().map(|done| &done.end) else {
+            continue;
+        };
+        // A server that refuses one token for its time refuses the next.
+        let is_refused = last.refused.is_some();
+        if is_refused || matches!(last.ended, Ended::InterfacesChanged | Ended::Stopped) {
             break;
         }
     }

@@ -3,6 +3,7 @@
 mod bars;
 mod board;
 mod carried;
+mod clock;
 mod consent;
 mod exchange;
 mod journey;
