@@ -1,6 +1,7 @@
 //! How is the platform put into operation? As docs/operating.md says: a key, the servers that are given its
 //! public half, a collector that is given the servers' certificates.
 
+use crate::clock::Clock;
 use crate::collector::Rest;
 use crate::ground::{COLLECTOR, Ground};
 use crate::processes::{Process, walkabout};
@@ -38,6 +39,16 @@ transports = ["mptcp", "mpquic"]
 policies = ["apple-interactive"]
 [[experiment.traffic]]
 seconds = 60
+traffic.interactive = { chunk_size = "2 kB", period = "100 ms" }
+
+[[experiment]]
+name = "plain"
+summary = "A few runs without Multipath TCP"
+mode = "stable"
+transports = ["tcp", "mpquic"]
+policies = ["backup"]
+[[experiment.traffic]]
+seconds = 2
 traffic.interactive = { chunk_size = "2 kB", period = "100 ms" }
 
 [[experiment]]
@@ -122,12 +133,20 @@ impl Deployment {
 
     /// Starts the server of site `n`; returns what it says when it is ready.
     pub fn start_server(&mut self, n: usize) -> Value {
+        self.start_server_by(n, None)
+    }
+
+    /// The same, on a host whose clock is `clock`.
+    pub fn start_server_by(&mut self, n: usize, clock: Option<&Clock>) -> Value {
         let site = &self.ground.sites[n];
         let name = format!("server-{}", site.id);
         let mut command = walkabout(&["serve", "--json", "--id", site.id]);
         command.args(["--token-key", &self.token_key]);
         command.args(["--listen", &site.address.to_string()]);
         command.arg("--state").arg(self.folder.join(&name));
+        if let Some(clock) = clock {
+            clock.sets(&mut command);
+        }
         let server = Process::start(&name, &site.host, &self.folder, &mut command);
         let ready = server.json_line()["ready"].take();
         assert_eq!(ready["id"], site.id);

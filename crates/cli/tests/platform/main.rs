@@ -10,6 +10,7 @@
 //! `cargo xtask chaos`).
 
 mod chaos;
+mod clock;
 mod collector;
 mod consent;
 mod database;
@@ -27,6 +28,7 @@ mod offline;
 mod postgres;
 mod privacy;
 mod processes;
+mod replay;
 mod stable;
 
 use deployment::Deployment;
@@ -117,11 +119,15 @@ type Part = fn(&mut Deployment);
 /// From the consent to the deletion.
 fn whole(database: &str, folder: &Path) {
     let mut deployment = Deployment::start(database, folder, "");
-    let parts: [(&str, Part); 5] = [
+    let parts: [(&str, Part); 7] = [
         ("consent", consent::declining_sends_no_packet),
         ("stable", stable::the_database_holds_what_the_folder_says),
         ("mobile", mobile::losing_the_wifi_is_seen_while_it_happens),
-        ("offline", offline::a_run_waits_is_sent_once_and_deleted),
+        ("clock", clock::whose_clock_is_off_is_said_and_nothing_lost),
+        ("replay", replay::a_token_is_used_once_whatever_happens),
+        ("offline", |deployment| {
+            offline::a_run_waits_is_sent_once_and_deleted(deployment, None);
+        }),
         ("privacy", privacy::nothing_that_names_anybody_is_kept),
     ];
     for (name, part) in parts {
