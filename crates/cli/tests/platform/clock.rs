@@ -68,8 +68,8 @@ fn the_servers(deployment: &mut Deployment, clock: &Clock, off: &str) {
     let mut command = deployment.test(&arguments);
     command.args(["--out", &out]);
     let ended = deployment.start_client(&mut command).finish();
-    assert_eq!(ended.status.code(), Some(1), "{ended:?}");
     let result = ended.json();
+    assert_eq!(ended.status.code(), Some(1), "{:#}", result["runs"]);
     let expected = format!(
         "the clock of the test server `near` is {off} the collector's, so it takes none of the collector's \
          tokens: tell whoever runs them to set it, or take another server with --server"
