@@ -17,7 +17,11 @@ pub fn a_run_waits_is_sent_once_and_deleted(deployment: &mut Deployment, clock: 
         "--path",
         "cellular=wwan0:cellular",
     ]);
-    let out = if clock.is_some() { "away-by-another-clock" } else { "away" };
+    let out = if clock.is_some() {
+        "away-by-another-clock"
+    } else {
+        "away"
+    };
     command.args(["--consent", "agree", "--json-stream", "--out", out]);
     if let Some(clock) = clock {
         clock.sets(&mut command);

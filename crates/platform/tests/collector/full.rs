@@ -107,7 +107,8 @@ fn on_a_full_disk(url: &str) {
                 Ok(()) => acknowledged.push(sent.run.id),
                 Err(CollectorError::Problem(problem)) => {
                     // For this reason and no other, with a time to come back.
-                    let why = "the collector has no space left: nothing was stored, try again later";
+                    let why =
+                        "the collector has no space left: nothing was stored, try again later";
                     assert_eq!((problem.status, problem.title.as_str()), (503, why));
                     assert!(problem.retry_after_seconds.is_some(), "{problem:?}");
                     return Some(sent.run);

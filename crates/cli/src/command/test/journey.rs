@@ -106,6 +106,7 @@ pub fn run(test: &Test, places: &Places, style: Style) -> Result<(), Failure> {
                 experiment: experiment.name.clone(),
                 server: setting.server.id.clone(),
                 token: tokens.any.clone(),
+                paths: paths::public_names(&paths),
             };
             Some(Push::start(collector.url(), about).map_err(Failure::failed)?)
         }
@@ -222,7 +223,12 @@ impl Facts<'_> {
         for mut end in ends {
             if let Some(refused) = &end.refused {
                 let server = &self.setting.server.id;
-                end.error = Some(clock::refused(refused, server, Timestamp::now(), self.clock));
+                end.error = Some(clock::refused(
+                    refused,
+                    server,
+                    Timestamp::now(),
+                    self.clock,
+                ));
             }
             let name = end.folder.file_name().map(|name| name.to_string_lossy());
             let Some(planned) = planned.iter().find(|p| Some(&*p.name) == name.as_deref()) else {

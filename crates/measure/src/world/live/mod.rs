@@ -3,6 +3,7 @@
 
 mod facts;
 mod interfaces;
+mod names;
 mod plan;
 mod reach;
 mod records;

@@ -180,8 +180,9 @@ impl Attempt {
     }
 
     fn shake_hands(&mut self, deadline: Time) -> Outcome {
-        let over =
-            |attempt: &Attempt| attempt.core.connect_failure().is_some() || attempt.core.is_connected();
+        let over = |attempt: &Attempt| {
+            attempt.core.connect_failure().is_some() || attempt.core.is_connected()
+        };
         match self.exchange(deadline, over) {
             Err(error) => class(&error),
             Ok(false) => Outcome::HandshakeTimeout,

@@ -1,5 +1,6 @@
 //! One run: its folder, its transport and its application, from the start to the last row.
 
+use super::names;
 use super::records;
 use super::tee::Tee;
 use super::watch::{Verdict, Watched};
@@ -133,7 +134,8 @@ impl<'t> Run<'t> {
                 Ok(fetched) => {
                     facts.server_clock = Some(fetched.clock);
                     // Not to who watches: it is old by now.
-                    fetched.write(end, &mut tee.log());
+                    let names = names::of(&fetched.records.paths, &test.paths, transport.multipath);
+                    fetched.write(end, &names, &mut tee.log());
                 }
                 Err(reason) => manifest.skipped.push(format!(
                     "server: its records could not be fetched, so the tables hold the client's rows \
