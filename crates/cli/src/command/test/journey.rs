@@ -1,5 +1,6 @@
 //! What happens in a test, from the consent to the last upload?
 
+use super::abandoned::UnderWay;
 use super::clock;
 use super::consent::Asking;
 use super::outcome::{Done, Outcome};
@@ -123,6 +124,7 @@ pub fn run(test: &Test, places: &Places, style: Style) -> Result<(), Failure> {
         false => Some(places.queue()?),
     };
     let facts = Facts {
+        places,
         queue: queue.as_ref().map(|queue| (queue, &collector)),
         id,
         experiment,
@@ -163,6 +165,7 @@ pub fn run(test: &Test, places: &Places, style: Style) -> Result<(), Failure> {
 
 /// What the runs of a test have in common.
 struct Facts<'t> {
+    places: &'t Places,
     /// Where a run goes as soon as it is over.
     queue: Option<(&'t Queue, &'t Collector)>,
     id: String,
@@ -218,7 +221,13 @@ impl Facts<'_> {
     }
 
     /// Brings together what was planned and how it ended, and queues it.
-    fn concluded(&self, planned: &[Planned], ends: Vec<RunEnd>, show: &mut Show) -> Vec<Done> {
+    fn concluded(
+        &self,
+        planned: &[Planned],
+        ends: Vec<RunEnd>,
+        mut notes: Vec<UnderWay>,
+        show: &mut Show,
+    ) -> Vec<Done> {
         let mut done = Vec::new();
         for mut end in ends {
             if let Some(refused) = &end.refused {
@@ -238,9 +247,22 @@ impl Facts<'_> {
             let (invalid, error) = (end.invalid.as_deref(), end.error.as_deref());
             show.end(&planned.name, why, invalid, error);
             let is_recorded = end.folder.join("manifest.json").is_file();
-            let queue = self.queue.filter(|_| is_recorded);
-            let queued =
-                queue.map(|(queue, collector)| upload::keep(queue, collector, &end.folder));
+            let note = notes.iter().position(|note| note.folder == end.folder);
+            let note = note.map(|at| notes.swap_remove(at));
+            let queued = match (self.queue, note) {
+                (Some((queue, collector)), Some(note)) if is_recorded => {
+                    let kept = upload::keep(queue, collector.url(), &note.id, &end.folder);
+                    let id = kept.map(|()| note.id.clone());
+                    if id.is_ok() {
+                        note.over();
+                    }
+                    Some(id)
+                }
+                (_, note) => {
+                    note.into_iter().for_each(UnderWay::over);
+                    None
+                }
+            };
             if let Some(Err(why)) = &queued {
                 show.line(&format!("{}: not uploaded: {why}", planned.name));
             }
@@ -251,6 +273,15 @@ impl Facts<'_> {
             });
         }
         done
+    }
+
+    /// Notes of these runs, where they are to be uploaded.
+    fn note(&self, runs: &[LiveRun]) -> Result<Vec<UnderWay>, Failure> {
+        let Some((_, collector)) = self.queue else {
+            return Ok(Vec::new());
+        };
+        let begin = |run: &LiveRun| UnderWay::begin(self.places, collector.url(), &run.folder);
+        runs.iter().map(begin).collect()
     }
 
     fn begin(&self, show: &mut Show, planned: &Planned) {
@@ -292,6 +323,7 @@ fn one_after_the_other(
         };
         let run = facts.run(planned, position, token, out);
         let test = facts.test(vec![run], Until::InterfacesChange);
+        let notes = facts.note(&test.runs)?;
         facts.begin(show, planned);
         let ends = match carry_out(&test, show) {
             Ok(ends) => ends,
@@ -301,7 +333,7 @@ fn one_after_the_other(
             }
             Err(failure) => return Err(failure),
         };
-        done.extend(facts.concluded(std::slice::from_ref(planned), ends, show));
+        done.extend(facts.concluded(std::slice::from_ref(planned), ends, notes, show));
         let Some(last) = done.last().map(|done| &done.end) else {
             continue;
         };
@@ -329,11 +361,12 @@ fn all_at_once(
     let wifi = facts.paths.iter().find(|path| path.kind == PathKind::Wifi);
     let until = wifi.map_or(Until::Time, |wifi| Until::WifiLost(wifi.name.clone()));
     let test = facts.test(live, until);
+    let notes = facts.note(&test.runs)?;
     for planned in runs {
         facts.begin(show, planned);
     }
     let ends = carry_out(&test, show)?;
-    Ok(facts.concluded(runs, ends, show))
+    Ok(facts.concluded(runs, ends, notes, show))
 }
 
 /// Carries out `test` in a thread of its own while what is seen is shown.
