@@ -52,6 +52,16 @@ seconds = 2
 traffic.interactive = { chunk_size = "2 kB", period = "100 ms" }
 
 [[experiment]]
+name = "pings"
+summary = "Every transport, for a moment"
+mode = "stable"
+transports = ["tcp", "mptcp", "quic", "mpquic"]
+policies = ["backup"]
+[[experiment.traffic]]
+seconds = 10
+traffic.ping = { count = 5, size = "10 B" }
+
+[[experiment]]
 name = "brief"
 summary = "A single run"
 mode = "stable"
@@ -105,11 +115,12 @@ impl Deployment {
             let pin = ready["certificate_sha256"].as_str().expect("a certificate");
             let site = &deployment.ground.sites[n];
             servers += &format!(
-                "[[server]]\nid = \"{}\"\nplace = \"{} ms away\"\naddresses = [\"{}\"]\n\
+                "[[server]]\nid = \"{}\"\nplace = \"{} ms away\"\naddresses = [\"{}\", \"{}\"]\n\
                  ports = [443, 6121]\ncertificate_sha256 = \"{pin}\"\n",
                 site.id,
                 site.delay.as_millis(),
-                site.address
+                site.address,
+                site.address_ipv6
             );
         }
         deployment.configure(&servers);
@@ -143,6 +154,7 @@ impl Deployment {
         let mut command = walkabout(&["serve", "--json", "--id", site.id]);
         command.args(["--token-key", &self.token_key]);
         command.args(["--listen", &site.address.to_string()]);
+        command.args(["--listen", &site.address_ipv6.to_string()]);
         command.arg("--state").arg(self.folder.join(&name));
         if let Some(clock) = clock {
             clock.sets(&mut command);
@@ -199,9 +211,9 @@ impl Deployment {
         Rest::at(&self.ground.collector, URL)
     }
 
-    /// The client's command with its two interfaces.
+    /// The client's command with its two interfaces, over IPv4.
     pub fn test(&self, arguments: &[&str]) -> Command {
-        let mut command = self.client(&["test", "--collector", URL]);
+        let mut command = self.client(&["test", "--collector", URL, "--family", "ipv4"]);
         command.args([
             "--path",
             "wifi=wlan0:wifi",

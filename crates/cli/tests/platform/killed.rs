@@ -37,7 +37,10 @@ pub fn what_a_killed_client_recorded_is_uploaded_by_the_next(deployment: &mut De
         .map_or(0, Vec::len);
     assert!(messages > 0, "{}", document["messages"]);
     let error = document["manifest"]["error"].as_str().unwrap_or_default();
-    assert!(error.contains("in the middle of the run"), "{error}");
+    assert!(
+        error.contains("ended before the run was over: what it had recorded until then is kept"),
+        "{error}"
+    );
     // Gone again, so that the others find what they expect.
     let id = id.as_str().expect("an id");
     let mut command = deployment.client(&["test", "--json", "--delete", id]);

@@ -17,6 +17,7 @@ mod database;
 mod deployment;
 mod device;
 mod ground;
+mod ipv6;
 mod killed;
 mod line;
 mod mobile;
@@ -122,10 +123,11 @@ fn whole(database: &str, folder: &Path) {
     // So that a server whose clock is ten minutes ahead takes none of the tokens.
     let limits = "[limits]\ntoken_validity_seconds = 500\n";
     let mut deployment = Deployment::start(database, folder, limits);
-    let parts: [(&str, Part); 8] = [
+    let parts: [(&str, Part); 9] = [
         ("consent", consent::declining_sends_no_packet),
         ("stable", stable::the_database_holds_what_the_folder_says),
         ("mobile", mobile::losing_the_wifi_is_seen_while_it_happens),
+        ("ipv6", ipv6::every_transport_runs_over_it),
         ("clock", clock::whose_clock_is_off_is_said_and_nothing_lost),
         ("replay", replay::a_token_is_used_once_whatever_happens),
         (

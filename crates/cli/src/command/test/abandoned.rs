@@ -22,7 +22,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// What the manifest says of such a run.
-const CUT_SHORT: &str = "the program that measured was ended in the middle of the run: what it had recorded \
+const CUT_SHORT: &str = "the program that measured was ended before the run was over: what it had recorded \
     until then is kept";
 /// A note that is being written.
 const UNFINISHED: &str = ".unfinished-";
