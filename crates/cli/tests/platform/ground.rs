@@ -88,8 +88,14 @@ pub fn at<'c>(host: &NetNs, command: &'c mut Command) -> &'c mut Command {
 
 /// Configures `host`: lines for `ip -batch`.
 fn ip(host: &NetNs, lines: &str) {
+    ip_with(host, &[], lines);
+}
+
+/// The same with options before it.
+fn ip_with(host: &NetNs, options: &[&str], lines: &str) {
     let mut command = Command::new("ip");
     command
+        .args(options)
         .args(["-batch", "-"])
         .stdin(Stdio::piped())
         .stderr(Stdio::piped());
@@ -118,6 +124,8 @@ fn host(forwards: bool) -> NetNs {
             // No link-local address, none by announcement, and no question whether one is taken.
             set(&format!("ipv6/conf/{interfaces}/addr_gen_mode"), 1);
             set(&format!("ipv6/conf/{interfaces}/accept_ra"), 0);
+            // As IPv4's do, addresses outlive an interface that is down for a while.
+            set(&format!("ipv6/conf/{interfaces}/keep_addr_on_down"), 1);
             set(&format!("ipv6/conf/{interfaces}/accept_dad"), 0);
             set(
                 &format!("ipv6/conf/{interfaces}/ignore_routes_with_linkdown"),
@@ -178,12 +186,19 @@ impl Ground {
                      rule add from {address} lookup {table}\n\
                      route add default {gateway} table {table}\n\
                      route add unreachable default metric 9999 table {table}\n\
-                     route add default {gateway} metric {table}\n\
-                     addr add {address_ipv6}/64 dev {interface} nodad\n\
+                     route add default {gateway} metric {table}\n"
+                ),
+            );
+            ip_with(
+                &client,
+                // Rules are of IPv4 unless told.
+                &["-6"],
+                &format!(
+                    "addr add {address_ipv6}/64 dev {interface} nodad\n\
                      rule add from {address_ipv6} lookup {table}\n\
-                     route add ::/0 {gateway_ipv6} table {table}\n\
-                     route add unreachable ::/0 metric 9999 table {table}\n\
-                     route add ::/0 {gateway_ipv6} metric {table}\n"
+                     route add default {gateway_ipv6} table {table}\n\
+                     route add unreachable default metric 9999 table {table}\n\
+                     route add default {gateway_ipv6} metric {table}\n"
                 ),
             );
         }
