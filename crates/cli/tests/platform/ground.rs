@@ -27,6 +27,8 @@ pub const CLIENT_IPV6: [Ipv6Addr; 2] = [
     Ipv6Addr::new(0xfd81, 1, 0, 0, 0, 0, 0, 0x123),
     Ipv6Addr::new(0xfd81, 2, 0, 0, 0, 0, 0, 0x134),
 ];
+/// From a link-local address a router asks for the neighbours that it forwards to (RFC 4861, section 7.2.2).
+const ASKS: &str = "addr add fe80::1/64";
 /// Where the collector is.
 pub const COLLECTOR: Ipv4Addr = Ipv4Addr::new(10, 81, 10, 2);
 /// The test servers: id and one-way delay.
@@ -173,7 +175,9 @@ impl Ground {
             ip(
                 &router,
                 &format!(
-                    "addr add 10.81.{net}.1/24 dev {end}\naddr add fd81:{net}::1/64 dev {end} nodad\n"
+                    "addr add 10.81.{net}.1/24 dev {end}\n\
+                     addr add fd81:{net}::1/64 dev {end} nodad\n\
+                     {ASKS} dev {end} nodad\n"
                 ),
             );
             let gateway = format!("via 10.81.{net}.1 dev {interface}");
@@ -220,7 +224,8 @@ impl Ground {
                 &router,
                 &format!(
                     "addr add 10.81.{net}.1/24 dev {end}\n\
-                     addr add {}/64 dev {end} nodad\n",
+                     addr add {}/64 dev {end} nodad\n\
+                     {ASKS} dev {end} nodad\n",
                     Ipv6Addr::new(0xfd81, net.into(), 0, 0, 0, 0, 0, 1)
                 ),
             );
