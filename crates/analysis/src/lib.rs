@@ -5,6 +5,7 @@ pub mod agreement;
 pub mod folder;
 pub mod metric;
 pub mod report;
+pub mod reproduction;
 pub mod statistics;
 pub mod study;
 pub mod table;

@@ -238,6 +238,10 @@ pub(super) fn failure(failure: &Failure) -> String {
         Some(Direction::Up) => " up",
         Some(Direction::Down) => " down",
     };
+    let share = match failure.loss {
+        Some(loss) if failure.is_partial() => format!(" of {} %", 100.0 * loss.get()),
+        _ => String::new(),
+    };
     let at = match failure.at {
         Phase::Fixed(at) => format!("at {at}"),
         Phase::Drawn { from, to } => format!("drawn from {from} to {to}"),
@@ -247,7 +251,7 @@ pub(super) fn failure(failure: &Failure) -> String {
         None => "to the end".to_owned(),
     };
     format!(
-        "{}: {}{direction} {at} {lasting}",
+        "{}: {}{share}{direction} {at} {lasting}",
         failure.path,
         kind(failure.kind)
     )

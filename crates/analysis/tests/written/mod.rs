@@ -109,6 +109,7 @@ impl Run {
         self.manifest.scenario.failures.push(Failure {
             path: "wifi".into(),
             kind: FailureKind::SilentLoss,
+            loss: None,
             direction: None,
             at: Phase::Fixed(Span::from_millis(at)),
             duration: duration.map(Span::from_millis),

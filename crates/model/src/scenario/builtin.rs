@@ -27,6 +27,14 @@ pub const SCENARIOS: &[(&str, &str)] = &[
         "link-down",
         include_str!("../../../../scenarios/link-down.toml"),
     ),
+    (
+        "multimob-bursts",
+        include_str!("../../../../scenarios/multimob-bursts.toml"),
+    ),
+    (
+        "multimob-walk",
+        include_str!("../../../../scenarios/multimob-walk.toml"),
+    ),
     ("steady", include_str!("../../../../scenarios/steady.toml")),
     ("walk", include_str!("../../../../scenarios/walk.toml")),
 ];
