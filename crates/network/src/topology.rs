@@ -278,8 +278,7 @@ impl<'s> Plan<'s> {
         let failures = self.scenario.failures.iter().enumerate();
         failures.filter(|(_, failure)| {
             let either = failure.kind.is_visible() || failure.direction.is_none();
-            failure.path == self.path.name
-                && (either || failure.direction == Some(self.direction))
+            failure.path == self.path.name && (either || failure.direction == Some(self.direction))
         })
     }
 
@@ -305,10 +304,7 @@ impl<'s> Plan<'s> {
         let times = windows
             .iter()
             .flat_map(|&(onset, repair, _)| [Some(onset), repair]);
-        Timeline::new(
-            Probability::ZERO,
-            times.flatten().map(|at| (at, loss(at))),
-        )
+        Timeline::new(Probability::ZERO, times.flatten().map(|at| (at, loss(at))))
     }
 
     /// When a failure begins and ends under the run's seed.

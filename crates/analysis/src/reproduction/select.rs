@@ -28,7 +28,12 @@ impl<'s> Runs<'s> {
     pub fn of(study: &'s Study) -> Runs<'s> {
         Runs {
             study,
-            parameters: study.head.parameters.iter().map(ParameterAxis::of).collect(),
+            parameters: study
+                .head
+                .parameters
+                .iter()
+                .map(ParameterAxis::of)
+                .collect(),
         }
     }
 
@@ -55,7 +60,10 @@ impl<'s> Runs<'s> {
 
     /// The values of `metric` in the runs of `selection`, in the order of their blocks.
     pub fn values(&self, metric: &str, selection: &Selection) -> Vec<Observed> {
-        self.select(metric, selection).values.into_values().collect()
+        self.select(metric, selection)
+            .values
+            .into_values()
+            .collect()
     }
 
     /// What one selection has more than another, block by block; a bound on either side leaves a

@@ -122,10 +122,7 @@ fn bounds(criterion: &Criterion, at: &KeyPath, curves: &[&str]) -> Result<(), Fa
 }
 
 /// Every name is one of the study's.
-pub(super) fn against(
-    reproduction: &Reproduction,
-    subjects: &Subjects<'_>,
-) -> Result<(), Fault> {
+pub(super) fn against(reproduction: &Reproduction, subjects: &Subjects<'_>) -> Result<(), Fault> {
     for (i, figure) in reproduction.figures.iter().enumerate() {
         let at = KeyPath::top("figure").index(i);
         let Figure {
@@ -207,9 +204,7 @@ impl Subjects<'_> {
                 Ok(())
             }
             Test::Factor(_) => Ok(()), // the curve was looked up
-            Test::Range(Range { of, within: _ }) => {
-                self.selection(of, &at.key("range").key("of"))
-            }
+            Test::Range(Range { of, within: _ }) => self.selection(of, &at.key("range").key("of")),
             Test::Gain(test) => {
                 let Gain {
                     of,
@@ -245,7 +240,11 @@ impl Subjects<'_> {
     }
 
     fn selection(&self, selection: &Selection, at: &KeyPath) -> Result<(), Fault> {
-        let Selection { arm, scenario, at: values } = selection;
+        let Selection {
+            arm,
+            scenario,
+            at: values,
+        } = selection;
         require(
             self.arms.contains(&arm.as_str()),
             &at.key("arm"),
@@ -274,7 +273,10 @@ impl Subjects<'_> {
         require(
             known.contains(&name),
             at,
-            format!("the study has no parameter `{name}`; {}", one_of(name, &known)),
+            format!(
+                "the study has no parameter `{name}`; {}",
+                one_of(name, &known)
+            ),
         )
     }
 

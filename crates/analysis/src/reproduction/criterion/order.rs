@@ -18,7 +18,11 @@ pub(super) fn judge(test: &Order, asked: &Asked<'_>) -> Answer {
     let places: Vec<Option<String>> = match along {
         None => vec![None],
         Some(name) => {
-            let values = asked.runs.ascending(name).into_iter().map(|(value, _)| value);
+            let values = asked
+                .runs
+                .ascending(name)
+                .into_iter()
+                .map(|(value, _)| value);
             let asked_for = values.filter(|value| only.is_empty() || only.contains(value));
             asked_for.map(Some).collect()
         }

@@ -1,7 +1,7 @@
 //! Do enough of the runs stay below a bound, and not too many?
 
-use super::{Answer, Asked, Finding, bounds, in_unit};
 use super::super::known::Known;
+use super::{Answer, Asked, Finding, bounds, in_unit};
 use crate::metric::Unit;
 use model::reproduction::Share;
 
@@ -29,7 +29,10 @@ pub(super) fn judge(test: &Share, asked: &Asked<'_>) -> Answer {
     };
     // A lower bound beyond it is beyond it; one below may be on either side.
     let below = |value: f64| value <= *at_most;
-    let sure = values.iter().filter(|v| !v.censored && below(v.value)).count();
+    let sure = values
+        .iter()
+        .filter(|v| !v.censored && below(v.value))
+        .count();
     let perhaps = values.iter().filter(|v| below(v.value)).count();
     let all = values.len();
     let share = Known {

@@ -109,9 +109,8 @@ impl Reproduce {
         let study = conduct(experiment, &folder, jobs, json, || self.again(out))?;
         let written = results::write(&study, &folder, None)?;
         let reproduced = written.reproduction().cloned();
-        let reproduced = reproduced.ok_or_else(|| {
-            Failure::failed(format!("the study {} names no paper", entry.study))
-        })?;
+        let reproduced = reproduced
+            .ok_or_else(|| Failure::failed(format!("the study {} names no paper", entry.study)))?;
         Ok(Done {
             reproduced,
             study: entry.study,

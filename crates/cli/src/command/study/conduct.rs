@@ -74,15 +74,9 @@ pub fn conduct(
     };
     let simulate = &virtual_time::simulate;
     let ran = match experiment.study().world {
-        World::Virtual => execute::in_virtual_time(
-            experiment,
-            out,
-            &pending,
-            jobs,
-            interrupted,
-            simulate,
-            step,
-        ),
+        World::Virtual => {
+            execute::in_virtual_time(experiment, out, &pending, jobs, interrupted, simulate, step)
+        }
         World::Emulated | World::Live => {
             execute::in_real_time(experiment, out, &pending, interrupted, step)
         }

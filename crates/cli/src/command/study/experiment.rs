@@ -9,8 +9,8 @@ use analysis::metric::list::METRICS;
 use analysis::study::{ParameterHead, SCHEMA, ScenarioHead, StudyHead, StudyRun};
 use measure::transport::list::TRANSPORTS;
 use measure::world::plan::RunSpec;
-use model::scenario::builtin as scenarios;
 use model::reproduction::Document as Paper;
+use model::scenario::builtin as scenarios;
 use model::study::{Arm, Document, Plan, ScenarioText, Stack, Study, builtin};
 use model::{Seed, World};
 use serde_json::{Value, json};
@@ -112,11 +112,6 @@ impl Experiment {
     /// What the file says, with the changes of the command line.
     pub fn study(&self) -> &Study {
         self.document.study()
-    }
-
-    /// What it is held against.
-    pub fn paper(&self) -> Option<&Paper> {
-        self.paper.as_ref()
     }
 
     /// How many blocks there are.

@@ -7,8 +7,8 @@ pub mod experiment;
 mod journal;
 mod matrix;
 mod outcome;
-mod paper;
 mod panic;
+mod paper;
 mod progress;
 pub mod results;
 
