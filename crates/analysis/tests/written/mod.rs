@@ -240,6 +240,7 @@ pub fn manifest(transport: &str, policy: &str) -> Manifest {
         policies: texts(&["single", "fullmesh", "backup"]),
         congestion: None,
         scheduler: None,
+        multipath: model::scenario::Multipath::NONE,
         family: model::Family::Ipv4,
         traffic: Traffic::Interactive(Interactive::default()),
         paths: vec![

@@ -8,6 +8,7 @@ mod error;
 mod failure;
 pub(crate) mod key;
 mod link;
+mod multipath;
 pub(crate) mod parse;
 pub(crate) mod schema;
 mod set;
@@ -18,6 +19,7 @@ pub use check::Names;
 pub use error::ScenarioError;
 pub use failure::{Failure, FailureKind, Phase};
 pub use link::{Burst, Change, Link, Queue, QueueKind, Reorder};
+pub use multipath::{Multipath, Subtypes};
 pub use parse::Document;
 pub use schema::json_schema;
 pub use set::{Origin, Setting};
@@ -53,6 +55,9 @@ pub struct Scenario {
     /// default when absent; the other transports have one of their own and heed no other.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheduler: Option<String>,
+    /// Extensions of Multipath TCP that the user-space stack speaks; none when absent.
+    #[serde(default, skip_serializing_if = "Multipath::is_default")]
+    pub multipath: Multipath,
     /// The version of the internet protocol on every path: `ipv4` unless said otherwise.
     #[serde(default, skip_serializing_if = "Family::is_default")]
     pub family: Family,

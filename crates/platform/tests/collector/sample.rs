@@ -122,6 +122,7 @@ fn scenario() -> Scenario {
         policies: vec!["backup".into()],
         congestion: None,
         scheduler: None,
+        multipath: model::scenario::Multipath::NONE,
         family: Family::Ipv4,
         traffic: Traffic::Interactive(Interactive::default()),
         paths: vec![

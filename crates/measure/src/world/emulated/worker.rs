@@ -299,6 +299,7 @@ impl Cast<'_> {
             client_paths: &client_paths,
             congestion: self.spec.scenario.congestion.as_deref(),
             scheduler: self.spec.scenario.scheduler.as_deref(),
+            extensions: &self.spec.scenario.multipath,
             identity: &self.identity,
         })
         .map_err(WorkError::Setup)?;
@@ -335,6 +336,7 @@ impl Cast<'_> {
             channels: scenario.traffic.channels(),
             congestion: scenario.congestion.as_deref(),
             scheduler: scenario.scheduler.as_deref(),
+            extensions: &scenario.multipath,
             policy: self.policy,
             pin: self.identity.pin(),
             binding: Binding::Address,

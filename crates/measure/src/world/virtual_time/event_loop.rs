@@ -90,6 +90,7 @@ impl EventLoop {
             channels: scenario.traffic.channels(),
             congestion: scenario.congestion.as_deref(),
             scheduler: scenario.scheduler.as_deref(),
+            extensions: &scenario.multipath,
             policy,
         };
         let server_end = (ends.listen)(&setup).map_err(SimulationError::Setup)?;

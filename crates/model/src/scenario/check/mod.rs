@@ -87,6 +87,7 @@ pub(super) fn scenario(scenario: &Scenario) -> Result<(), Fault> {
         policies,
         congestion,
         scheduler,
+        multipath,
         family: _,
         traffic: pattern,
         paths,
@@ -111,6 +112,7 @@ pub(super) fn scenario(scenario: &Scenario) -> Result<(), Fault> {
     if let Some(scheduler) = scheduler {
         plain_name(scheduler, &KeyPath::top("scheduler"))?;
     }
+    super::multipath::check(multipath)?;
     traffic(pattern)?;
     paths::check(paths, *duration)?;
     failures::check(failures, paths, *duration)

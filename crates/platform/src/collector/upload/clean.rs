@@ -149,6 +149,8 @@ fn clean_scenario(
         policies,
         congestion,
         scheduler,
+        // Flags and numbers.
+        multipath: _,
         family: _,
         traffic: _,
         paths: described,
