@@ -23,6 +23,7 @@
 //!     lost: 0,
 //!     in_flight: 0,
 //!     oldest_unacked: None,
+//!     starved: false,
 //!     received: 10,
 //! };
 //! let view = View {

@@ -186,6 +186,7 @@ mod tests {
                     lost: 0,
                     in_flight: age.map_or(0, |_| 2_000),
                     oldest_unacked: age.map(Duration::from_millis),
+                    starved: false,
                     received: 0,
                 };
                 watch.look(Time::from_millis(now), &subflow, &limits)
@@ -286,6 +287,7 @@ mod tests {
                 lost: 0,
                 in_flight: 2_000,
                 oldest_unacked: Some(Duration::from_millis(age)),
+                starved: false,
                 received: 3,
             };
             let now = Time::from_millis(10_000);

@@ -83,6 +83,9 @@ pub struct SubflowView {
     pub in_flight: u64,
     /// How long the oldest byte in flight has been waiting.
     pub oldest_unacked: Option<Duration>,
+    /// Whether nothing came for the idle time though the peer has more to send (MultiMob, section
+    /// III-B); only Multipath TCP in user space with the extension `idle_flag` can tell.
+    pub starved: bool,
     /// What arrived on the subflow since it began, in the stack's own unit (segments, bytes): only
     /// whether it rises counts, as that is the one proof that the path works towards this end.
     pub received: u64,

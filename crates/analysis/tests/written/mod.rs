@@ -243,6 +243,7 @@ pub fn manifest(transport: &str, policy: &str) -> Manifest {
         scheduler: None,
         server_scheduler: None,
         oracle: None,
+        multipath: model::scenario::Multipath::NONE,
         family: model::Family::Ipv4,
         traffic: Traffic::Interactive(Interactive::default()),
         paths: vec![

@@ -270,6 +270,7 @@ fn scenario() -> Scenario {
         scheduler: None,
         server_scheduler: None,
         oracle: None,
+        multipath: model::scenario::Multipath::NONE,
         family: Family::Ipv4,
         traffic: Traffic::Bulk(Bulk::default()),
         paths: PATHS

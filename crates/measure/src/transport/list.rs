@@ -6,6 +6,7 @@ use super::{
     Binding, LocalPath, PacketEndpoint, PacketSetup, SocketEndpoint, kernel, quic, raw, user,
 };
 use crate::Clock;
+use model::scenario::Multipath;
 use model::{Name, Scenario, Seed, Side, Time, World};
 use std::net::{IpAddr, SocketAddr};
 
@@ -79,6 +80,8 @@ pub struct ClientSetup<'a> {
     pub congestion: Option<&'a str>,
     /// This end's packet scheduler, for stacks that have several; the stack's default when absent.
     pub scheduler: Option<&'a str>,
+    /// Extensions of Multipath TCP, for the user-space stack.
+    pub extensions: &'a Multipath,
     /// The path manager the connection runs under.
     pub policy: &'a policy::list::Entry,
     /// The server's certificate.
@@ -102,6 +105,8 @@ pub struct ServerSetup<'a> {
     pub congestion: Option<&'a str>,
     /// This end's packet scheduler, for stacks that have several; the stack's default when absent.
     pub scheduler: Option<&'a str>,
+    /// Extensions of Multipath TCP, for the user-space stack.
+    pub extensions: &'a Multipath,
     /// The server's certificate and key.
     pub identity: &'a quic::Identity,
 }
@@ -266,6 +271,7 @@ fn user_client(
         paths: paths.map(|p| (p.name.clone(), p.address)).collect(),
         congestion: setup.congestion,
         scheduler: setup.scheduler,
+        extensions: setup.extensions,
     };
     let client = user::Packets::connect(setup.clock.now(), config, setup.channels)?;
     let socket = raw::Socket::client(client, setup.clock, setup.paths)?;
@@ -283,6 +289,7 @@ fn user_server(
         paths: setup.client_paths.to_vec(),
         congestion: setup.congestion,
         scheduler: setup.scheduler,
+        extensions: setup.extensions,
     })?;
     let address = setup.address.ip();
     let socket = raw::Socket::server(server, setup.clock, address, setup.client_paths)?;
@@ -302,6 +309,7 @@ fn user_setup<'a>(setup: &PacketSetup<'a>, multipath: bool) -> user::Setup<'a> {
             .collect(),
         congestion: setup.congestion,
         scheduler: setup.scheduler,
+        extensions: setup.extensions,
     }
 }
 

@@ -29,6 +29,7 @@ pub mod user;
 
 use model::manifest::Stack;
 use model::record::{Event, Sample};
+use model::scenario::Multipath;
 use model::{PathIndex, Seed, Time};
 use policy::{Action, ConnectionView};
 use std::io;
@@ -103,6 +104,8 @@ pub struct PacketSetup<'a> {
     pub congestion: Option<&'a str>,
     /// This end's packet scheduler, for stacks that have several; the stack's default when absent.
     pub scheduler: Option<&'a str>,
+    /// Extensions of Multipath TCP, for the user-space stack.
+    pub extensions: &'a Multipath,
     /// The path manager the connection runs under.
     pub policy: &'a policy::list::Entry,
 }

@@ -46,6 +46,7 @@ pub fn manifest(status: Status) -> Manifest {
         scheduler: None,
         server_scheduler: None,
         oracle: None,
+        multipath: model::scenario::Multipath::NONE,
         family: model::Family::Ipv4,
         traffic: Traffic::Interactive(Interactive::default()),
         paths: vec![

@@ -9,6 +9,7 @@ mod failure;
 pub(crate) mod key;
 mod link;
 mod oracle;
+mod multipath;
 pub(crate) mod parse;
 pub(crate) mod schema;
 mod set;
@@ -20,6 +21,7 @@ pub use error::ScenarioError;
 pub use failure::{Failure, FailureKind, Phase};
 pub use link::{Burst, Change, Link, Queue, QueueKind, Reorder};
 pub use oracle::{Hysteresis, Oracle, TailLoss};
+pub use multipath::{Multipath, Subtypes};
 pub use parse::Document;
 pub use schema::json_schema;
 pub use set::{Origin, Setting};
@@ -60,6 +62,9 @@ pub struct Scenario {
     /// `scheduler`'s; by the same names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_scheduler: Option<String>,
+    /// Extensions of Multipath TCP that the user-space stack speaks; none when absent.
+    #[serde(default, skip_serializing_if = "Multipath::is_default")]
+    pub multipath: Multipath,
     /// The version of the internet protocol on every path: `ipv4` unless said otherwise.
     #[serde(default, skip_serializing_if = "Family::is_default")]
     pub family: Family,

@@ -134,6 +134,7 @@ mod tests {
             lost: 0,
             in_flight: 0,
             oldest_unacked: None,
+            starved: false,
             received: 0,
         }
     }
@@ -165,6 +166,7 @@ mod tests {
         let wifi = |srtt, rto, timeouts, age: u64| SubflowView {
             timeouts,
             oldest_unacked: (age > 0).then(|| Duration::from_millis(age)),
+            starved: false,
             received: 0,
             ..subflow(0, srtt, rto)
         };

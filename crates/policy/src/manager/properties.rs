@@ -46,6 +46,7 @@ fn subflow(path: usize) -> impl Strategy<Value = SubflowView> {
                     lost: 0,
                     in_flight,
                     oldest_unacked,
+                    starved: false,
                     received: sent,
                 }
             },

@@ -208,6 +208,7 @@ impl Stage {
                 lost: 0,
                 in_flight: waited.map_or(0, |_| 2_000),
                 oldest_unacked: waited.map(Duration::from_millis),
+                starved: false,
                 received: s.received,
             }
         };
@@ -292,6 +293,7 @@ impl Subflow {
             since,
             sent: 0,
             retransmissions: 0,
+            starved: false,
             received: 0,
             stuck: None,
         }

@@ -209,6 +209,7 @@ pub fn view(observed: &Observed) -> SubflowView {
         lost: tcp.lost_total(),
         in_flight: tcp.outstanding(),
         oldest_unacked: observed.oldest_unacked,
+        starved: false,
         received: u64::from(tcp.segs_in),
     }
 }

@@ -128,6 +128,7 @@ fn subflow(path: PathIndex, state: PathState, slot: &Slot, snapshot: &Snapshot) 
         lost: snapshot.counters.lost_packets,
         in_flight: snapshot.in_flight,
         oldest_unacked: snapshot.oldest_unacked,
+        starved: false,
         received: snapshot.counters.received_bytes,
     }
 }

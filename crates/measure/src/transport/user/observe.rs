@@ -132,6 +132,7 @@ fn view(seen: &Observed) -> SubflowView {
         lost: tcp.lost_segments,
         in_flight: tcp.unacked,
         oldest_unacked: tcp.oldest_unacked,
+        starved: seen.subflow.starved,
         received: tcp.received_segments,
     }
 }

@@ -300,6 +300,7 @@ impl Cast<'_> {
             client_paths: &client_paths,
             congestion: self.spec.scenario.congestion.as_deref(),
             scheduler: self.spec.scenario.scheduler_of(Side::Server),
+            extensions: &self.spec.scenario.multipath,
             identity: &self.identity,
         })
         .map_err(WorkError::Setup)?;
@@ -336,6 +337,7 @@ impl Cast<'_> {
             channels: scenario.traffic.channels(),
             congestion: scenario.congestion.as_deref(),
             scheduler: scenario.scheduler_of(Side::Client),
+            extensions: &scenario.multipath,
             policy: self.policy,
             pin: self.identity.pin(),
             binding: Binding::Address,

@@ -16,7 +16,7 @@ use crate::world::machine;
 use crate::world::plan::RunSpec;
 use model::live::Ended;
 use model::manifest::{Stack, Status};
-use model::scenario::{Link, Path, Queue};
+use model::scenario::{Link, Multipath, Path, Queue};
 use model::units::Span;
 use model::{Family, Manifest, Name, Scenario, Seed, Time, World};
 use policy::list::Parameters;
@@ -187,6 +187,7 @@ fn drive(
         channels: run.traffic.channels(),
         congestion: None,
         scheduler: None,
+        extensions: &Multipath::NONE,
         policy,
         pin: quic::Pin(test.certificate_sha256),
         binding: Binding::Interface,
@@ -281,6 +282,7 @@ fn scenario(test: &Test, run: &LiveRun) -> Scenario {
         scheduler: None,
         server_scheduler: None,
         oracle: None,
+        multipath: Multipath::NONE,
         family: Family::of(test.server.ip()),
         traffic: run.traffic.clone(),
         paths: paths.collect(),

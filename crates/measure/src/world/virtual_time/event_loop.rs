@@ -93,6 +93,7 @@ impl EventLoop {
             channels: scenario.traffic.channels(),
             congestion: scenario.congestion.as_deref(),
             scheduler: scenario.scheduler_of(Side::Client),
+            extensions: &scenario.multipath,
             policy,
         };
         let server_setup = PacketSetup {

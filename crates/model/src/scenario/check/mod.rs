@@ -88,6 +88,7 @@ pub(super) fn scenario(scenario: &Scenario) -> Result<(), Fault> {
         congestion,
         scheduler,
         server_scheduler,
+        multipath,
         family: _,
         oracle,
         traffic: pattern,
@@ -121,6 +122,7 @@ pub(super) fn scenario(scenario: &Scenario) -> Result<(), Fault> {
     if let Some(oracle) = oracle {
         super::oracle::check(oracle)?;
     }
+    super::multipath::check(multipath)?;
     traffic(pattern)?;
     paths::check(paths, *duration)?;
     failures::check(failures, paths, *duration)

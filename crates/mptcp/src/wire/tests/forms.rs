@@ -265,6 +265,7 @@ fn mptcp() -> Vec<Parts> {
                     data_ack,
                     mapping: Some(mapping),
                     data_fin: false,
+                    idle: false,
                 };
                 forms.push((ACK, MptcpOption::Dss(data), b"data"));
                 let mapping = Mapping {
@@ -277,6 +278,7 @@ fn mptcp() -> Vec<Parts> {
                     data_ack,
                     mapping: Some(mapping),
                     data_fin: true,
+                    idle: false,
                 };
                 forms.push((ACK, MptcpOption::Dss(fin), b""));
             }

@@ -153,6 +153,8 @@ fn clean_scenario(
         scheduler,
         server_scheduler,
         oracle: _,
+        // Flags and numbers.
+        multipath: _,
         family: _,
         traffic: _,
         paths: described,
