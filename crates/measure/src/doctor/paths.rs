@@ -269,6 +269,8 @@ fn scenario() -> Scenario {
         congestion: None,
         scheduler: None,
         multipath: model::scenario::Multipath::NONE,
+        server_scheduler: None,
+        oracle: None,
         family: Family::Ipv4,
         traffic: Traffic::Bulk(Bulk::default()),
         paths: PATHS

@@ -90,6 +90,7 @@ pub trait PacketEndpoint: Endpoint {
 }
 
 /// What either end of a connection needs to be set up in virtual time.
+#[derive(Clone, Copy)]
 pub struct PacketSetup<'a> {
     /// The run's seed.
     pub seed: Seed,
@@ -101,7 +102,7 @@ pub struct PacketSetup<'a> {
     pub channels: usize,
     /// The congestion controller; the stack's default when absent.
     pub congestion: Option<&'a str>,
-    /// The packet scheduler, for stacks that have several; the stack's default when absent.
+    /// This end's packet scheduler, for stacks that have several; the stack's default when absent.
     pub scheduler: Option<&'a str>,
     /// Extensions of Multipath TCP, for the user-space stack.
     pub extensions: &'a Multipath,

@@ -88,7 +88,9 @@ pub(super) fn scenario(scenario: &Scenario) -> Result<(), Fault> {
         congestion,
         scheduler,
         multipath,
+        server_scheduler,
         family: _,
+        oracle,
         traffic: pattern,
         paths,
         failures,
@@ -109,8 +111,16 @@ pub(super) fn scenario(scenario: &Scenario) -> Result<(), Fault> {
     if let Some(congestion) = congestion {
         plain_name(congestion, &KeyPath::top("congestion"))?;
     }
-    if let Some(scheduler) = scheduler {
-        plain_name(scheduler, &KeyPath::top("scheduler"))?;
+    for (key, scheduler) in [
+        ("scheduler", scheduler),
+        ("server_scheduler", server_scheduler),
+    ] {
+        if let Some(scheduler) = scheduler {
+            plain_name(scheduler, &KeyPath::top(key))?;
+        }
+    }
+    if let Some(oracle) = oracle {
+        super::oracle::check(oracle)?;
     }
     super::multipath::check(multipath)?;
     traffic(pattern)?;
@@ -138,14 +148,20 @@ pub(super) fn names(scenario: &Scenario, known: &Names<'_>) -> Result<(), Fault>
             )?;
         }
     }
-    let Some(name) = scenario.scheduler.as_deref() else {
-        return Ok(());
-    };
-    require(
-        schedulers.contains(&name),
-        &KeyPath::top("scheduler"),
-        format!("unknown scheduler `{name}`; {}", one_of(name, schedulers)),
-    )
+    for (key, name) in [
+        ("scheduler", &scenario.scheduler),
+        ("server_scheduler", &scenario.server_scheduler),
+    ] {
+        let Some(name) = name.as_deref() else {
+            continue;
+        };
+        require(
+            schedulers.contains(&name),
+            &KeyPath::top(key),
+            format!("unknown scheduler `{name}`; {}", one_of(name, schedulers)),
+        )?;
+    }
+    Ok(())
 }
 
 /// A name that is also part of a file's name.
