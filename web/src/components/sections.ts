@@ -13,6 +13,7 @@ export const SECTIONS = [
 
 /** Those of a study's report. */
 export const STUDY_SECTIONS = [
+  { id: 'paper', short: 'Paper', title: 'Against the paper' },
   { id: 'comparison', short: 'Comparison', title: 'Comparison' },
   { id: 'distributions', short: 'Distributions', title: 'Distributions' },
   { id: 'parameters', short: 'Parameters', title: 'Parameters against metric' },

@@ -109,7 +109,6 @@ impl Run {
         self.manifest.scenario.failures.push(Failure {
             path: "wifi".into(),
             kind: FailureKind::SilentLoss,
-            loss: None,
             direction: None,
             at: Phase::Fixed(Span::from_millis(at)),
             duration: duration.map(Span::from_millis),
@@ -241,9 +240,9 @@ pub fn manifest(transport: &str, policy: &str) -> Manifest {
         policies: texts(&["single", "fullmesh", "backup"]),
         congestion: None,
         scheduler: None,
+        multipath: model::scenario::Multipath::NONE,
         server_scheduler: None,
         oracle: None,
-        multipath: model::scenario::Multipath::NONE,
         family: model::Family::Ipv4,
         traffic: Traffic::Interactive(Interactive::default()),
         paths: vec![

@@ -268,9 +268,9 @@ fn scenario() -> Scenario {
         policies: Vec::new(),
         congestion: None,
         scheduler: None,
+        multipath: model::scenario::Multipath::NONE,
         server_scheduler: None,
         oracle: None,
-        multipath: model::scenario::Multipath::NONE,
         family: Family::Ipv4,
         traffic: Traffic::Bulk(Bulk::default()),
         paths: PATHS

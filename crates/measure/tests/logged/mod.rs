@@ -44,9 +44,9 @@ pub fn manifest(status: Status) -> Manifest {
         policies: vec!["single".into()],
         congestion: None,
         scheduler: None,
+        multipath: model::scenario::Multipath::NONE,
         server_scheduler: None,
         oracle: None,
-        multipath: model::scenario::Multipath::NONE,
         family: model::Family::Ipv4,
         traffic: Traffic::Interactive(Interactive::default()),
         paths: vec![

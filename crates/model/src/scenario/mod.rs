@@ -8,8 +8,8 @@ mod error;
 mod failure;
 pub(crate) mod key;
 mod link;
-mod oracle;
 mod multipath;
+mod oracle;
 pub(crate) mod parse;
 pub(crate) mod schema;
 mod set;
@@ -20,8 +20,8 @@ pub use check::Names;
 pub use error::ScenarioError;
 pub use failure::{Failure, FailureKind, Phase};
 pub use link::{Burst, Change, Link, Queue, QueueKind, Reorder};
-pub use oracle::{Hysteresis, Oracle, TailLoss};
 pub use multipath::{Multipath, Subtypes};
+pub use oracle::{Hysteresis, Oracle, TailLoss};
 pub use parse::Document;
 pub use schema::json_schema;
 pub use set::{Origin, Setting};
@@ -58,13 +58,13 @@ pub struct Scenario {
     /// no other.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheduler: Option<String>,
+    /// Extensions of Multipath TCP that the user-space stack speaks; none when absent.
+    #[serde(default, skip_serializing_if = "Multipath::is_default")]
+    pub multipath: Multipath,
     /// The server's packet scheduler where it is another than the client's, which is then
     /// `scheduler`'s; by the same names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_scheduler: Option<String>,
-    /// Extensions of Multipath TCP that the user-space stack speaks; none when absent.
-    #[serde(default, skip_serializing_if = "Multipath::is_default")]
-    pub multipath: Multipath,
     /// The version of the internet protocol on every path: `ipv4` unless said otherwise.
     #[serde(default, skip_serializing_if = "Family::is_default")]
     pub family: Family,

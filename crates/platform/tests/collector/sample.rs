@@ -123,9 +123,9 @@ fn scenario() -> Scenario {
         policies: vec!["backup".into()],
         congestion: None,
         scheduler: None,
+        multipath: model::scenario::Multipath::NONE,
         server_scheduler: None,
         oracle: None,
-        multipath: model::scenario::Multipath::NONE,
         family: Family::Ipv4,
         traffic: Traffic::Interactive(Interactive::default()),
         paths: vec![

@@ -299,8 +299,8 @@ impl Cast<'_> {
             address: self.address,
             client_paths: &client_paths,
             congestion: self.spec.scenario.congestion.as_deref(),
-            scheduler: self.spec.scenario.scheduler_of(Side::Server),
             extensions: &self.spec.scenario.multipath,
+            scheduler: self.spec.scenario.scheduler_of(Side::Server),
             identity: &self.identity,
         })
         .map_err(WorkError::Setup)?;
@@ -336,8 +336,8 @@ impl Cast<'_> {
             paths: &self.local_paths,
             channels: scenario.traffic.channels(),
             congestion: scenario.congestion.as_deref(),
-            scheduler: scenario.scheduler_of(Side::Client),
             extensions: &scenario.multipath,
+            scheduler: scenario.scheduler_of(Side::Client),
             policy: self.policy,
             pin: self.identity.pin(),
             binding: Binding::Address,

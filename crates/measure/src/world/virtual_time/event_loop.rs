@@ -92,8 +92,8 @@ impl EventLoop {
             paths: &paths,
             channels: scenario.traffic.channels(),
             congestion: scenario.congestion.as_deref(),
-            scheduler: scenario.scheduler_of(Side::Client),
             extensions: &scenario.multipath,
+            scheduler: scenario.scheduler_of(Side::Client),
             policy,
         };
         let server_setup = PacketSetup {

@@ -151,10 +151,10 @@ fn clean_scenario(
         policies,
         congestion,
         scheduler,
-        server_scheduler,
-        oracle: _,
         // Flags and numbers.
         multipath: _,
+        server_scheduler,
+        oracle: _,
         family: _,
         traffic: _,
         paths: described,
