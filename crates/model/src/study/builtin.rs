@@ -7,8 +7,36 @@ pub const STUDIES: &[(&str, &str)] = &[
         include_str!("../../../../studies/handover.toml"),
     ),
     (
+        "multimob-field",
+        include_str!("../../../../studies/multimob-field.toml"),
+    ),
+    (
         "multimob-fig3",
         include_str!("../../../../studies/multimob-fig3.toml"),
+    ),
+    (
+        "multimob-fig4",
+        include_str!("../../../../studies/multimob-fig4.toml"),
+    ),
+    (
+        "multimob-fig5",
+        include_str!("../../../../studies/multimob-fig5.toml"),
+    ),
+    (
+        "multimob-fig6",
+        include_str!("../../../../studies/multimob-fig6.toml"),
+    ),
+    (
+        "multimob-fig7",
+        include_str!("../../../../studies/multimob-fig7.toml"),
+    ),
+    (
+        "multimob-radio",
+        include_str!("../../../../studies/multimob-radio.toml"),
+    ),
+    (
+        "multimob-revive",
+        include_str!("../../../../studies/multimob-revive.toml"),
     ),
     (
         "multimob-walk",
@@ -21,8 +49,36 @@ pub const STUDIES: &[(&str, &str)] = &[
 /// name.
 pub const PAPERS: &[(&str, &str)] = &[
     (
+        "multimob-field.paper.toml",
+        include_str!("../../../../studies/multimob-field.paper.toml"),
+    ),
+    (
         "multimob-fig3.paper.toml",
         include_str!("../../../../studies/multimob-fig3.paper.toml"),
+    ),
+    (
+        "multimob-fig4.paper.toml",
+        include_str!("../../../../studies/multimob-fig4.paper.toml"),
+    ),
+    (
+        "multimob-fig5.paper.toml",
+        include_str!("../../../../studies/multimob-fig5.paper.toml"),
+    ),
+    (
+        "multimob-fig6.paper.toml",
+        include_str!("../../../../studies/multimob-fig6.paper.toml"),
+    ),
+    (
+        "multimob-fig7.paper.toml",
+        include_str!("../../../../studies/multimob-fig7.paper.toml"),
+    ),
+    (
+        "multimob-radio.paper.toml",
+        include_str!("../../../../studies/multimob-radio.paper.toml"),
+    ),
+    (
+        "multimob-revive.paper.toml",
+        include_str!("../../../../studies/multimob-revive.paper.toml"),
     ),
     (
         "multimob-walk.paper.toml",
