@@ -242,6 +242,7 @@ pub fn manifest(transport: &str, policy: &str) -> Manifest {
         scheduler: None,
         family: model::Family::Ipv4,
         traffic: Traffic::Interactive(Interactive::default()),
+        background: None,
         paths: vec![
             path("wifi", PathKind::Wifi),
             path("cellular", PathKind::Cellular),

@@ -270,6 +270,7 @@ fn scenario() -> Scenario {
         scheduler: None,
         family: Family::Ipv4,
         traffic: Traffic::Bulk(Bulk::default()),
+        background: None,
         paths: PATHS
             .iter()
             .map(|(name, kind)| Path {

@@ -151,6 +151,7 @@ fn clean_scenario(
         scheduler,
         family: _,
         traffic: _,
+        background: _,
         paths: described,
         failures,
     } = scenario;
