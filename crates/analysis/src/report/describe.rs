@@ -3,8 +3,8 @@
 use super::{Parameter, PathDescription};
 use crate::folder::RunFolder;
 use model::scenario::{
-    Bulk, Failure, FailureKind, Flow, Interactive, Iperf, Link, Path, Phase, Ping, QueueKind,
-    Traffic,
+    Background, Bulk, Bursts, Failure, FailureKind, Flow, Interactive, Iperf, Link, Path, Phase,
+    Ping, QueueKind, Radio, Request, Traffic,
 };
 use model::{Direction, Manifest, World};
 
@@ -25,7 +25,7 @@ pub(super) fn parameters(runs: &[&RunFolder]) -> Vec<Parameter> {
     add("duration", scenario.duration.to_string());
     add(
         "traffic",
-        each(&|r| Some(traffic(&r.manifest.scenario.traffic))),
+        each(&|r| Some(traffic(&r.manifest.scenario.application()))),
     );
     add("congestion control", congestion(runs));
     add("world", each(&|r| Some(r.manifest.world.clone())));
@@ -138,8 +138,8 @@ fn started(manifest: &Manifest) -> Option<String> {
     (manifest.world != World::Virtual.name()).then(|| manifest.started_at.clone())
 }
 
-fn traffic(traffic: &Traffic) -> String {
-    match traffic {
+fn traffic(pattern: &Traffic) -> String {
+    match pattern {
         Traffic::Interactive(Interactive {
             chunk_size,
             period,
@@ -158,6 +158,43 @@ fn traffic(traffic: &Traffic) -> String {
                 Flow::Both => "both ways",
             };
             format!("iperf: as much as fits for {duration}, {who}, in blocks of {block_size}")
+        }
+        Traffic::Bursts(Bursts {
+            burst_size,
+            write_min,
+            write_max,
+            interval,
+            count,
+            pause,
+            response_size,
+        }) => format!(
+            "bursts: {count} of {burst_size} every {interval} in writes of {write_min} to {write_max}, then \
+             {pause} of pause; responses of {response_size}"
+        ),
+        Traffic::Request(Request {
+            request_size,
+            response_size,
+            period,
+        }) => format!("request: {request_size} every {period}, responses of {response_size}"),
+        Traffic::Radio(Radio {
+            bitrate,
+            block_size,
+            burst_size,
+            start_threshold,
+        }) => format!(
+            "radio: {bitrate} in blocks of {block_size}, {burst_size} at once; played from \
+             {start_threshold} in the buffer on"
+        ),
+        Traffic::WithBackground(both) => {
+            let Background {
+                request_size,
+                response_size,
+                period,
+            } = both.background;
+            format!(
+                "{}; beside it {request_size} every {period}, responses of {response_size}",
+                traffic(&both.main)
+            )
         }
     }
 }

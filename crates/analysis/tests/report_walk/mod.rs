@@ -83,6 +83,7 @@ fn one(b: &Behaviour, index: usize, seed: Seed, period_ms: u64, radio: &Radio) -
         path: format!("runs/walk/{}-{}-0", b.transport, b.policy).into(),
         manifest: manifest(b, seed),
         messages: Vec::new(),
+        background: Vec::new(),
         samples: Vec::new(),
         packets: Vec::new(),
         links: radio.links.clone(),

@@ -245,6 +245,7 @@ pub fn manifest(transport: &str, policy: &str) -> Manifest {
         oracle: None,
         family: model::Family::Ipv4,
         traffic: Traffic::Interactive(Interactive::default()),
+        background: None,
         paths: vec![
             path("wifi", PathKind::Wifi),
             path("cellular", PathKind::Cellular),

@@ -273,6 +273,7 @@ fn scenario() -> Scenario {
         oracle: None,
         family: Family::Ipv4,
         traffic: Traffic::Bulk(Bulk::default()),
+        background: None,
         paths: PATHS
             .iter()
             .map(|(name, kind)| Path {

@@ -49,6 +49,7 @@ pub fn manifest(status: Status) -> Manifest {
         oracle: None,
         family: model::Family::Ipv4,
         traffic: Traffic::Interactive(Interactive::default()),
+        background: None,
         paths: vec![
             path("wifi", PathKind::Wifi),
             path("cellular", PathKind::Cellular),

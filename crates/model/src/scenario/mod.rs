@@ -25,7 +25,10 @@ pub use oracle::{Hysteresis, Oracle, TailLoss};
 pub use parse::Document;
 pub use schema::json_schema;
 pub use set::{Origin, Setting};
-pub use traffic::{Bulk, Flow, Interactive, Iperf, Ping, Traffic};
+pub use traffic::{
+    Background, Bulk, Bursts, Flow, Interactive, Iperf, Ping, Radio, Request, Traffic,
+    WithBackground,
+};
 pub use walk::{Walk, Waypoint};
 
 use crate::family::Family;
@@ -73,6 +76,9 @@ pub struct Scenario {
     pub oracle: Option<Oracle>,
     /// What the application does.
     pub traffic: Traffic,
+    /// Light traffic beside it, on a channel of its own; none when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub background: Option<Background>,
     /// The paths, 1 to 8, each under a `[[path]]` of its own; a connection starts on the first.
     #[serde(rename = "path")]
     #[schemars(length(min = 1, max = 8))]
@@ -119,5 +125,16 @@ impl Scenario {
             .iter()
             .position(|p| p.name.as_str() == name)
             .map(PathIndex)
+    }
+
+    /// All that the application does: the traffic, and the background where there is one.
+    pub fn application(&self) -> Traffic {
+        let main = self.traffic.clone();
+        match self.background.clone() {
+            None => main,
+            Some(background) => {
+                Traffic::WithBackground(Box::new(WithBackground { main, background }))
+            }
+        }
     }
 }

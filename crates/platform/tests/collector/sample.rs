@@ -128,6 +128,7 @@ fn scenario() -> Scenario {
         oracle: None,
         family: Family::Ipv4,
         traffic: Traffic::Interactive(Interactive::default()),
+        background: None,
         paths: vec![
             path("wifi", PathKind::Wifi),
             path("cellular", PathKind::Cellular),

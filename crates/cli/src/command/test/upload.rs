@@ -23,7 +23,8 @@ pub fn document(folder: &Path) -> Result<Upload, Failure> {
     let RunFolder {
         path: _,
         manifest,
-        messages,
+        mut messages,
+        background,
         samples,
         // Captured packets stay on this machine.
         packets: _,
@@ -31,6 +32,7 @@ pub fn document(folder: &Path) -> Result<Upload, Failure> {
         mut events,
         truncated: _,
     } = run;
+    messages.extend(background);
     for event in &mut events {
         event.detail = scrub(&event.detail);
         event.cause = event.cause.as_deref().map(scrub);

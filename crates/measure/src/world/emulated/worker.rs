@@ -329,12 +329,13 @@ impl Cast<'_> {
             return Ok(None);
         }
         let scenario = &self.spec.scenario;
+        let application = scenario.application();
         let endpoint = (self.transport.connect)(&ClientSetup {
             clock: self.clock,
             seed: self.spec.seed,
             server: self.address,
             paths: &self.local_paths,
-            channels: scenario.traffic.channels(),
+            channels: application.channels(),
             congestion: scenario.congestion.as_deref(),
             extensions: &scenario.multipath,
             scheduler: scenario.scheduler_of(Side::Client),
@@ -352,7 +353,7 @@ impl Cast<'_> {
             .decides_at_run_time(World::Emulated, self.policy);
         let paths = self.local_paths.iter().map(|p| (p.name.clone(), p.kind));
         let manager = decides.then(|| (self.policy.make)(&Parameters::of(scenario)));
-        let client = Client::new(paths, &scenario.traffic, self.end, manager);
+        let client = Client::new(paths, &application, self.spec.seed, self.end, manager);
         self.live().client(client, endpoint, changes)?;
         Ok(Some(stack))
     }

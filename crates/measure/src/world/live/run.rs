@@ -197,7 +197,7 @@ fn drive(
     let decides = transport.decides_at_run_time(World::Live, policy);
     let paths = test.paths.iter().map(|p| (p.name.clone(), p.kind));
     let manager = decides.then(|| (policy.make)(&Parameters::default()));
-    let client = Client::new(paths, &run.traffic, deadline.get(), manager)
+    let client = Client::new(paths, &run.traffic, seed, deadline.get(), manager)
         .with_token(&*run.token)
         .with_deadline(deadline);
     let stop = StopFlag::new().map_err(|error| format!("no event descriptor: {error}"))?;
@@ -271,6 +271,7 @@ fn scenario(test: &Test, run: &LiveRun) -> Scenario {
         changes: Vec::new(),
         walk: None,
     });
+    let (traffic, background) = run.traffic.parts();
     Scenario {
         // One pattern is not compared with another.
         name: format!("{}-{}", run.facts.experiment, run.traffic.name()),
@@ -284,7 +285,8 @@ fn scenario(test: &Test, run: &LiveRun) -> Scenario {
         server_scheduler: None,
         oracle: None,
         family: Family::of(test.server.ip()),
-        traffic: run.traffic.clone(),
+        traffic: traffic.clone(),
+        background: background.cloned(),
         paths: paths.collect(),
         failures: Vec::new(),
     }

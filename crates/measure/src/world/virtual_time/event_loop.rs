@@ -86,11 +86,12 @@ impl EventLoop {
                 interface: 0,
             })
             .collect();
+        let application = scenario.application();
         let setup = PacketSetup {
             seed: spec.seed,
             server: SocketAddr::new(addresses::server(scenario.family), addresses::PORT),
             paths: &paths,
-            channels: scenario.traffic.channels(),
+            channels: application.channels(),
             congestion: scenario.congestion.as_deref(),
             extensions: &scenario.multipath,
             scheduler: scenario.scheduler_of(Side::Client),
@@ -111,7 +112,7 @@ impl EventLoop {
             lane_due: vec![Time::MAX; lanes.len()],
             lanes,
             spare: Vec::new(),
-            client: Client::new(named, &scenario.traffic, end, manager),
+            client: Client::new(named, &application, spec.seed, end, manager),
             client_end,
             client_due: Time::ZERO,
             server: Server::new(end),

@@ -2,10 +2,10 @@
 
 mod failures;
 mod paths;
+mod traffic;
 
 use super::key::KeyPath;
 use super::parse::one_of;
-use super::traffic::Traffic;
 use super::{Scenario, ScenarioError};
 use crate::units::Span;
 
@@ -61,9 +61,6 @@ pub struct Names<'n> {
     pub schedulers: &'n [&'n str],
 }
 
-/// An interactive message carries its number and kind: 9 bytes (MultipathTester's ack).
-const SMALLEST_MESSAGE: u64 = 9;
-
 /// `Err` with a sentence about `key`.
 pub(crate) fn fault<T>(key: &KeyPath, wrong: impl AsRef<str>) -> Result<T, Fault> {
     Err(Fault {
@@ -92,6 +89,7 @@ pub(super) fn scenario(scenario: &Scenario) -> Result<(), Fault> {
         family: _,
         oracle,
         traffic: pattern,
+        background,
         paths,
         failures,
     } = scenario;
@@ -123,7 +121,10 @@ pub(super) fn scenario(scenario: &Scenario) -> Result<(), Fault> {
         super::oracle::check(oracle)?;
     }
     super::multipath::check(multipath)?;
-    traffic(pattern)?;
+    traffic::check(pattern)?;
+    if let Some(background) = background {
+        traffic::background(background)?;
+    }
     paths::check(paths, *duration)?;
     failures::check(failures, paths, *duration)
 }
@@ -191,52 +192,6 @@ pub(crate) fn list_of_names(names: &[String], key: &KeyPath) -> Result<(), Fault
         )?;
     }
     Ok(())
-}
-
-fn traffic(traffic: &Traffic) -> Result<(), Fault> {
-    let key = KeyPath::top("traffic").key(traffic.name());
-    match traffic {
-        Traffic::Interactive(t) => {
-            for (name, size) in [("chunk_size", t.chunk_size), ("ack_size", t.ack_size)] {
-                require(
-                    size.bytes() >= SMALLEST_MESSAGE,
-                    &key.key(name),
-                    format!(
-                        "`{size}` is too small: a message's number and kind take \
-                         {SMALLEST_MESSAGE} B"
-                    ),
-                )?;
-            }
-            require(
-                t.period > Span::ZERO,
-                &key.key("period"),
-                "no time between two chunks; give a time such as `100 ms`",
-            )
-        }
-        Traffic::Ping(t) => {
-            let count = key.key("count");
-            require(t.count > 0, &count, "at least 1 request was expected")?;
-            let size = key.key("size");
-            require(t.size.bytes() > 0, &size, "at least `1 B` was expected")
-        }
-        Traffic::Bulk(t) => {
-            let size = key.key("size");
-            require(t.size.bytes() > 0, &size, "at least `1 B` was expected")
-        }
-        Traffic::Iperf(t) => {
-            let duration = key.key("duration");
-            let long = "no time to send; give a time such as `7 s`";
-            require(t.duration > Span::ZERO, &duration, long)?;
-            let size = t.block_size;
-            require(
-                size.bytes() >= SMALLEST_MESSAGE,
-                &key.key("block_size"),
-                format!(
-                    "`{size}` is too small: a block's number and kind take {SMALLEST_MESSAGE} B"
-                ),
-            )
-        }
-    }
 }
 
 /// A moment at which something can still be seen.

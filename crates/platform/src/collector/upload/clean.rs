@@ -157,6 +157,7 @@ fn clean_scenario(
         oracle: _,
         family: _,
         traffic: _,
+        background: _,
         paths: described,
         failures,
     } = scenario;
