@@ -329,8 +329,9 @@ fn mptcp() -> Vec<Parts> {
             mptcp,
             ..Options::default()
         };
-        // An ADD_ADDR of IPv6 with a port leaves no room for them.
-        if options.len() + 12 <= OPTION_SPACE {
+        // An ADD_ADDR of IPv6 with a port leaves no room for them, nor does a fast join beside the
+        // MSS.
+        if options.len() + 12 + 4 <= OPTION_SPACE {
             options.timestamps = Some(Timestamps {
                 value: 77,
                 echo: 66,
