@@ -15,6 +15,8 @@ const GIVE_UP: u64 = 8_000;
 pub enum Stack {
     /// A tail-loss probe after 2 RTT, an RTO of 200 ms + RTT.
     Mptcp,
+    /// The same, and a subflow can be held to have failed, until something is acknowledged on it.
+    Marking,
     /// Probe timeouts of 3 RTT, nothing counts as sent again.
     Quic,
 }
@@ -32,6 +34,7 @@ struct Subflow {
     path: usize,
     state: PathState,
     backup: bool,
+    suspected: bool,
     since: u64,
     sent: u64,
     retransmissions: u64,
@@ -167,7 +170,7 @@ impl Stage {
                         subflow.stuck = Some(now);
                     }
                     let waited = subflow.stuck.map_or(0, |since| now - since);
-                    if stack == Stack::Mptcp && waited == 2 * path.rtt {
+                    if stack != Stack::Quic && waited == 2 * path.rtt {
                         subflow.retransmissions += u64::from(waited > 0);
                     }
                 }
@@ -185,7 +188,7 @@ impl Stage {
         let subflow = |s: &Subflow| {
             let rtt = self.paths[s.path].rtt;
             let base = match self.stack {
-                Stack::Mptcp => 200 + rtt,
+                Stack::Mptcp | Stack::Marking => 200 + rtt,
                 Stack::Quic => 3 * rtt,
             };
             let waited = s.stuck.map(|since| self.now - since);
@@ -199,7 +202,7 @@ impl Stage {
                 peer: None,
                 state: s.state,
                 backup: s.backup,
-                suspected: false,
+                suspected: s.suspected,
                 srtt: Some(Duration::from_millis(rtt)),
                 rto: Some(Duration::from_millis(base << timeouts)),
                 timeouts,
@@ -259,8 +262,12 @@ impl Stage {
                 format!("{connection}: close path {}", path.0)
             }
             Action::Suspect { connection, path } => {
+                let marking = self.stack == Stack::Marking;
                 let s = self.subflow(connection, path);
-                (s.state, s.since) = (PathState::Closing, now);
+                match marking {
+                    true => s.suspected = true,
+                    false => (s.state, s.since) = (PathState::Closing, now),
+                }
                 format!("{connection}: suspect path {}", path.0)
             }
             Action::SetBackup {
@@ -289,6 +296,7 @@ impl Subflow {
             path,
             state: PathState::Opening,
             backup,
+            suspected: false,
             since,
             sent: 0,
             retransmissions: 0,
