@@ -181,3 +181,140 @@ impl PathManager for MultiMob {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::manager::stage::{Stack, Stage};
+    use crate::{Action, PathState, PathView, SubflowView};
+    use model::{PathIndex, PathKind};
+
+    fn stage(stack: Stack, manager: fn(&scenario::Oracle) -> MultiMob) -> Stage {
+        let manager = Box::new(manager(&scenario::Oracle::default()));
+        let mut stage = Stage::of(stack, manager).connections(2);
+        stage.run(1_050);
+        assert_eq!(stage.story(), "", "nothing happens before a failure");
+        stage
+    }
+
+    fn blackout(stack: Stack, manager: fn(&scenario::Oracle) -> MultiMob) -> String {
+        let mut stage = stage(stack, manager);
+        stage.kill(0);
+        stage.run(4_000);
+        stage.revive(0);
+        stage.run(30_000);
+        stage.story()
+    }
+
+    #[test]
+    fn the_oracle_hands_over_and_a_living_home_is_returned_to() {
+        insta::assert_snapshot!(blackout(Stack::Mptcp, MultiMob::new));
+    }
+
+    #[test]
+    fn where_a_subflow_can_be_marked_it_stays() {
+        insta::assert_snapshot!(blackout(Stack::Marking, MultiMob::new));
+    }
+
+    #[test]
+    fn over_quic_all_counts_as_lost_after_a_timeout() {
+        insta::assert_snapshot!(blackout(Stack::Quic, MultiMob::new));
+    }
+
+    #[test]
+    fn a_probe_opens_at_once_and_home_is_left_when_it_goes_unanswered() {
+        insta::assert_snapshot!(blackout(Stack::Mptcp, MultiMob::with_tail_loss));
+    }
+
+    #[test]
+    fn a_probe_where_a_subflow_can_be_marked() {
+        insta::assert_snapshot!(blackout(Stack::Marking, MultiMob::with_tail_loss));
+    }
+
+    #[test]
+    fn a_great_timeout_opens_the_backup_and_marks_nothing() {
+        let mut stage = stage(Stack::Mptcp, MultiMob::new);
+        stage.set_rtt(0, 1_400);
+        stage.run(4_000);
+        stage.set_rtt(0, 20);
+        stage.run(20_000);
+        insta::assert_snapshot!(stage.story());
+    }
+
+    #[test]
+    fn a_home_that_revives_and_dies_again_is_held_down_longer() {
+        let mut stage = stage(Stack::Marking, MultiMob::with_tail_loss);
+        for (kill, revive) in [(1_100, 2_000), (10_000, 11_000), (25_000, 26_000)] {
+            stage.run(kill);
+            stage.kill(0);
+            stage.run(revive);
+            stage.revive(0);
+        }
+        stage.run(60_000);
+        insta::assert_snapshot!(stage.story());
+    }
+
+    #[test]
+    fn an_interface_that_goes_down_is_left_at_once_and_returned_to() {
+        let mut stage = stage(Stack::Marking, MultiMob::new);
+        stage.set_up(0, false);
+        stage.run(12_000);
+        stage.set_up(0, true);
+        stage.run(20_000);
+        insta::assert_snapshot!(stage.story());
+    }
+
+    /// A view of one subflow over Wi-Fi for each connection: its peer, packets lost of 10 sent for
+    /// each step.
+    fn view(step: u64, connections: &[(u8, u64)]) -> View {
+        let path = |kind| PathView { kind, up: true };
+        let connection = |(id, &(peer, lost)): (usize, &(u8, u64))| ConnectionView {
+            id,
+            has_unsent: false,
+            subflows: vec![SubflowView {
+                path: PathIndex(0),
+                peer: Some(IpAddr::from([192, 0, 2, peer])),
+                state: PathState::Established,
+                backup: false,
+                suspected: false,
+                srtt: Some(Duration::from_millis(20)),
+                rto: Some(Duration::from_millis(220)),
+                timeouts: 0,
+                retransmissions: 0,
+                sent: 10 * step,
+                lost: lost * step,
+                in_flight: 0,
+                oldest_unacked: None,
+                received: 0,
+            }],
+        };
+        View {
+            paths: vec![path(PathKind::Wifi), path(PathKind::Cellular)],
+            connections: connections.iter().enumerate().map(connection).collect(),
+        }
+    }
+
+    #[test]
+    fn a_failure_is_one_of_the_netpath_not_of_the_interface() {
+        let mut manager = MultiMob::new(&scenario::Oracle::default());
+        let mut decisions = Vec::new();
+        for step in 0..2 {
+            let now = Time::from_millis(500 * step);
+            let view = view(step, &[(1, 9), (1, 0), (2, 0)]);
+            manager.decide(now, &view, &mut decisions);
+        }
+        let open = |connection| Action::Open {
+            connection,
+            path: PathIndex(1),
+            backup: true,
+        };
+        let actions: Vec<_> = decisions.iter().map(|d| d.action).collect();
+        assert_eq!(actions, [open(0), open(1)]);
+        assert_eq!(
+            decisions[0].cause,
+            "Wi-Fi (path 0): the smoothed loss rate rose to 45.0 %, above 25.0 %"
+        );
+        let loss: Vec<f64> = manager.oracle().netpaths().map(|(_, r)| r.loss()).collect();
+        assert_eq!(loss, [0.45, 0.0]);
+    }
+}

@@ -37,6 +37,8 @@ struct Subflow {
     suspected: bool,
     since: u64,
     sent: u64,
+    /// Of these, how many did before the oldest byte got no answer.
+    arrived: u64,
     retransmissions: u64,
     received: u64,
     /// When the oldest byte that got no answer was sent.
@@ -145,7 +147,15 @@ impl Stage {
 
     fn transport(&mut self) {
         let (now, stack) = (self.now, self.stack);
-        for subflow in self.connections.iter_mut().flatten() {
+        let regular = |s: &Subflow| s.state == PathState::Established && !s.backup && !s.suspected;
+        let regular: Vec<bool> = self
+            .connections
+            .iter()
+            .map(|c| c.iter().any(regular))
+            .collect();
+        let subflows = self.connections.iter_mut().zip(regular);
+        let subflows = subflows.flat_map(|(c, regular)| c.iter_mut().map(move |s| (s, regular)));
+        for (subflow, regular) in subflows {
             let path = &self.paths[subflow.path];
             let works = path.alive && path.up && !path.deaf;
             let before = subflow.state;
@@ -159,15 +169,23 @@ impl Stage {
                 }
                 PathState::Opening | PathState::Closing => {}
                 PathState::Established => {
-                    let sends = !subflow.backup && now.is_multiple_of(CHUNK);
+                    let carries = match stack {
+                        Stack::Marking => !regular || !subflow.backup && !subflow.suspected,
+                        Stack::Mptcp | Stack::Quic => !subflow.backup,
+                    };
+                    let sends = carries && now.is_multiple_of(CHUNK);
                     subflow.sent += 2 * u64::from(sends);
                     if works {
                         subflow.received += u64::from(sends || subflow.stuck.is_some());
+                        subflow.suspected &= subflow.stuck.is_none();
                         subflow.stuck = None;
                     } else if path.deaf && subflow.backup {
                         subflow.stuck = None;
                     } else if sends && subflow.stuck.is_none() {
                         subflow.stuck = Some(now);
+                    }
+                    if subflow.stuck.is_none() {
+                        subflow.arrived = subflow.sent;
                     }
                     let waited = subflow.stuck.map_or(0, |since| now - since);
                     if stack != Stack::Quic && waited == 2 * path.rtt {
@@ -208,7 +226,8 @@ impl Stage {
                 timeouts,
                 retransmissions: s.retransmissions,
                 sent: s.sent,
-                lost: 0,
+                // After a timeout all that is in flight counts as lost.
+                lost: s.retransmissions + if timeouts > 0 { s.sent - s.arrived } else { 0 },
                 in_flight: waited.map_or(0, |_| 2_000),
                 oldest_unacked: waited.map(Duration::from_millis),
                 received: s.received,
@@ -299,6 +318,7 @@ impl Subflow {
             suspected: false,
             since,
             sent: 0,
+            arrived: 0,
             retransmissions: 0,
             received: 0,
             stuck: None,
