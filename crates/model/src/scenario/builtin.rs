@@ -28,6 +28,10 @@ pub const SCENARIOS: &[(&str, &str)] = &[
         include_str!("../../../../scenarios/link-down.toml"),
     ),
     (
+        "multimob",
+        include_str!("../../../../scenarios/multimob.toml"),
+    ),
+    (
         "multimob-bursts",
         include_str!("../../../../scenarios/multimob-bursts.toml"),
     ),
