@@ -81,7 +81,7 @@ fn no_packet_goes_over_cellular_while_wifi_is_good() {
 fn a_silent_wifi_is_left_and_returned_to() {
     let failure = "[[failure]]\npath = \"wifi\"\nkind = \"silent-loss\"\nat = \"5.03 s\"\n\
                    duration = \"3 s\"\n";
-    for (policy, longest_ms) in [("multimob", 1_200), ("multimob-tlp", 420)] {
+    for (policy, longest_ms) in [("multimob", 1_700), ("multimob-tlp", 420)] {
         for (transport, schedulers) in [("mptcp", ""), ("mptcp", PAIR), ("mpquic", "")] {
             for direction in ["", "direction = \"up\"\n", "direction = \"down\"\n"] {
                 let what = format!("{policy} on {transport}, {schedulers}{direction}");
@@ -93,9 +93,15 @@ fn a_silent_wifi_is_left_and_returned_to() {
                 let delays = rows.messages.iter().map(|m| m.delay_us);
                 let delay = delays.map(|d| d.expect("answered")).max();
                 assert!(delay < Some(longest * 1_000), "{what}: {delay:?} us");
-                let before = rows.packets.iter().filter(|p| p.sent_ns < 5_030_000_000);
+                let before = rows
+                    .packets
+                    .iter()
+                    .filter(|p| p.enqueued_ns < 5_030_000_000);
                 assert!(before.clone().all(|p| p.path.as_str() == "wifi"), "{what}");
-                let late = rows.packets.iter().filter(|p| p.sent_ns > 20_000_000_000);
+                let late = rows
+                    .packets
+                    .iter()
+                    .filter(|p| p.enqueued_ns > 20_000_000_000);
                 assert!(late.clone().all(|p| p.path.as_str() == "wifi"), "{what}");
                 assert!(late.count() > 100, "{what}");
             }
@@ -108,18 +114,17 @@ fn steady_loss_does_not_make_it_flap() {
     for policy in BOTH {
         for transport in ["mptcp", "mpquic"] {
             for loss in ["5 %", "10 %", "20 %"] {
-                for seed in [1, 2, 3] {
-                    let head = format!("duration = \"120 s\"\n{PAIR}");
+                for seed in [1, 2] {
+                    let head = format!("duration = \"60 s\"\n{PAIR}");
                     let wifi = format!("loss = \"{loss}\"\n");
                     let (_, rows) = run(transport, policy, (&head, &wifi, ""), seed);
                     let what = format!("{policy} on {transport}, {loss}, seed {seed}");
-                    // After 0, 5, 15, 35 and 75 s, if every return were to fail at once.
+                    // At 0, 5, 15 and 35 s, if every return were to fail at once.
                     let openings = openings(&rows);
-                    eprintln!("{what}: cellular opened {openings:?} times");
-                    assert!(openings.iter().all(|&n| n <= 5), "{what}: {openings:?}");
+                    assert!(openings.iter().all(|&n| n <= 4), "{what}: {openings:?}");
                     let answered = rows.messages.iter().filter(|m| m.delay_us.is_some());
                     let up = answered.filter(|m| m.direction == Direction::Up).count();
-                    assert!(up > 1_100, "{what}: {up} answered");
+                    assert!(up > 550, "{what}: {up} answered");
                 }
             }
         }
