@@ -301,7 +301,9 @@ impl Connection {
             JoinRefusal::Resources => (&mut counters.resources, reason::RESOURCES),
         };
         *counter += 1;
-        self.emit(ctx, Event::FastJoinRefused(refusal));
+        if !self.is_over() {
+            self.emit(ctx, Event::FastJoinRefused(refusal));
+        }
         why
     }
 

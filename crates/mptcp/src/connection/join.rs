@@ -161,6 +161,13 @@ impl Connection {
             self.reset_subflow(ctx, id, reason::MPTCP);
             return;
         };
+        if self
+            .path_mut(id)
+            .is_some_and(|p| p.state.fast.take().is_some())
+        {
+            // What a SYN was to carry has to wait for the fourth ACK, or goes elsewhere.
+            self.abandon(id);
+        }
         if let Some(path) = self.path_mut(id) {
             path.state.remote_nonce = nonce;
             path.state.remote_id = Some(address_id);

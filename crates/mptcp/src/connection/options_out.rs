@@ -198,8 +198,10 @@ impl Source<'_> {
         let address = outbox.echoes.first().or(self.shared.announcements.front());
         let address = address.copied().map(MptcpOption::AddAddr);
         // A DATA_FIN may leave no room for what else waits, and goes in an acknowledgement after it.
-        let crowded =
-            outbox.fail.is_some() || outbox.priority.is_some() || !outbox.removed.is_empty();
+        let crowded = outbox.fail.is_some()
+            || outbox.priority.is_some()
+            || !outbox.removed.is_empty()
+            || !outbox.extensions.is_empty();
         let fin = self.shared.data_fin.map(|dsn| data_fin(self.shared, dsn));
         match fin {
             Some(fin) if address.is_none() && !crowded && room.admits(&fin) => {
