@@ -69,14 +69,20 @@ pub struct PaperPoint {
 /// Draws `figure`, whose metric is `metric`, of `runs`.
 pub(super) fn draw(figure: &Figure, metric: &Metric, runs: &Runs<'_>) -> DrawnFigure {
     let ascending = figure.along.as_ref().map(|name| runs.ascending(name));
+    // An arm of another world has no curve here.
+    let shown = figure.curves.iter().filter(|curve| {
+        let has_paper = curve.value.is_some() || !curve.values.is_empty();
+        has_paper || !of(curve, figure, None, runs).is_empty()
+    });
+    let shown: Vec<&Curve> = shown.collect();
     let ticks = match &ascending {
         Some(values) => values.iter().map(|(value, _)| value.clone()).collect(),
-        None => figure.curves.iter().map(|c| c.name.clone()).collect(),
+        None => shown.iter().map(|c| c.name.clone()).collect(),
     };
     let numbers = ascending
         .as_ref()
         .and_then(|values| values.iter().map(|(_, size)| *size).collect());
-    let curves = figure.curves.iter().enumerate().map(|(place, curve)| {
+    let curves = shown.into_iter().enumerate().map(|(place, curve)| {
         let (ours, paper) = match (&figure.along, &ascending) {
             (Some(name), Some(values)) => along(figure, curve, name, values, runs),
             _ => {
