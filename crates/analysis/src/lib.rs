@@ -2,6 +2,7 @@
 //! schemas of `model`, nowhere else.
 
 pub mod agreement;
+pub mod energy;
 pub mod folder;
 pub mod metric;
 pub mod report;

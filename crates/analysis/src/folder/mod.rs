@@ -7,6 +7,7 @@ mod setting;
 pub use find::find;
 pub use setting::settings;
 
+use crate::energy::Radios;
 use model::manifest::Status;
 use model::record::{
     CellError, Event, EventKind, FORMAT_VERSION, LinkState, Message, Packet, Sample,
@@ -103,6 +104,8 @@ pub struct RunFolder {
     pub events: Vec<Event>,
     /// What could not be read of a run that was killed, in words; empty for a complete one.
     pub truncated: Vec<String>,
+    /// The power models that its energies are computed with.
+    pub radios: Radios,
 }
 
 impl RunFolder {
@@ -154,6 +157,7 @@ impl RunFolder {
             links,
             events,
             truncated: Vec::new(),
+            radios: Radios::default(),
         };
         // Writers append rows when they are known: a message when it is answered, for one.
         run.messages.sort_by_key(|m| m.sent_us);

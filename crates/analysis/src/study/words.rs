@@ -12,6 +12,9 @@ pub(crate) fn value(value: f64, unit: Unit) -> String {
         Unit::Bytes if size < 1e3 => format!("{value:.0} B"),
         Unit::Bytes if size < 1e6 => format!("{} kB", digits(value / 1e3, 3)),
         Unit::Bytes => format!("{} MB", digits(value / 1e6, 3)),
+        Unit::Joules if size < 0.9995 => format!("{} mJ", digits(value * 1e3, 3)),
+        Unit::Joules => format!("{} J", digits(value, 3)),
+        Unit::Milliwatts => format!("{} mW", digits(value, 3)),
         Unit::Share => format!("{} %", digits(value * 100.0, 3)),
         Unit::Count | Unit::Truth | Unit::Word => digits(value, 3),
     }

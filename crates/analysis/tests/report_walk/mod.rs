@@ -89,6 +89,7 @@ fn one(b: &Behaviour, index: usize, seed: Seed, period_ms: u64, radio: &Radio) -
         links: radio.links.clone(),
         events: events(b),
         truncated: Vec::new(),
+        radios: walkabout_analysis::energy::Radios::default(),
     };
     messages(&mut run, b, seed, period_ms, radio);
     samples(&mut run, b, radio);

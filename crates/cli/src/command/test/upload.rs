@@ -31,6 +31,7 @@ pub fn document(folder: &Path) -> Result<Upload, Failure> {
         links,
         mut events,
         truncated: _,
+        radios: _,
     } = run;
     messages.extend(background);
     for event in &mut events {
