@@ -10,7 +10,7 @@ use policy::{congestion, scheduler};
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
-use walkabout_mptcp::connection::Config;
+use walkabout_mptcp::connection::{Config, Extensions};
 use walkabout_mptcp::stack::{ConnectionId, Stack};
 use walkabout_mptcp::subflow;
 use walkabout_mptcp::wire::Segment;
@@ -109,6 +109,12 @@ impl Pair {
             close_timeout: Duration::from_secs(60),
             scheduler: &schedulers[usize::from(scheduler) % schedulers.len()],
             controller: &controllers[usize::from(scheduler >> 4) % controllers.len()],
+            extensions: Extensions {
+                idle_flag: true,
+                rto_option: true,
+                fast_join: true,
+                ..Extensions::default()
+            },
             subflow: subflow::Config {
                 option_reserve: 28,
                 sack: !bit(4),

@@ -164,7 +164,7 @@ test('what is missing is said', { skip }, async () => {
   const data = fixture()
   const [scenario] = data.scenarios
   for (const run of scenario.runs) {
-    Object.assign(run, { usage: [], links: [], samples: [], events: [], failures: [], end_ms: 0 })
+    Object.assign(run, { usage: [], links: [], samples: [], radios: [], events: [], failures: [], end_ms: 0 })
     for (const direction of ['up', 'down']) run[direction] = { sent_delta_100us: [], delay_100us: [] }
   }
   Object.assign(scenario, { findings: [], results: { columns: [], rows: [] } })

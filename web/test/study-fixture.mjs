@@ -259,6 +259,44 @@ function holm(comparisons) {
 const DELAYS = { name: 'cellular-delay', key: 'path.cellular.delay', values: ['10 ms', '30 ms', '60 ms', '120 ms', '240 ms'], numbers: [0.01, 0.03, 0.06, 0.12, 0.24], unit: 's' }
 const QUEUE = { name: 'queue', key: 'path.cellular.queue', values: ['none', 'shallow'], numbers: null, unit: '' }
 
+const LOSS = { name: 'loss', key: 'failure.0.loss', values: ['0 %', '25 %', '100 %'], numbers: [0, 0.25, 1], unit: '1' }
+
+/** What a study that is held against a paper has more. */
+function reproduction(verdict) {
+  const metric = { name: 'delay-max', heading: 'max delay', unit: 's', summary: 'longest application delay' }
+  const curve = (name, ours, paper) => ({
+    name,
+    ours: ours.map((value, at) => ({ at, runs: 25, value, bound: false, low: value * 0.9, high: value * 1.2 })),
+    paper: paper.map((value, at) => ({ at, value })),
+    source: 'a thesis, about',
+  })
+  const point = (name, at, ours, paper) => ({
+    name,
+    ours: [{ at, runs: 25, value: ours, bound: at === 1, low: ours * 0.9, high: at === 1 ? null : ours * 1.2 }],
+    paper: paper === null ? [] : [{ at, value: paper }],
+    source: null,
+  })
+  return {
+    id: 'X1',
+    title: 'It is halved',
+    source: 'a paper, figure 3',
+    claim: 'A server that follows the client halves the longest delay.',
+    notes: ['The paper does not say how long its runs are.'],
+    world: 'virtual',
+    verdict,
+    criteria: [
+      { says: 'with loss it is halved', finding: 'met', expected: '0.40 to 0.65', found: '0.50 = 275 ms / 550 ms' },
+      { says: 'without loss both are alike', finding: verdict === 'reproduced' ? 'met' : 'missed', expected: '0.90 to 1.10', found: '1.20' },
+    ],
+    figures: [
+      { title: 'Longest delay', metric, statistic: 'median', along: 'loss', ticks: LOSS.values, numbers: LOSS.numbers,
+        curves: [curve('default', [0.03, 0.3, 0.6], [0.03, 0.605]), curve('follow', [0.03, 0.2, 0.3], [0.03, 0.25, 0.275])] },
+      { title: 'On a walk', metric, statistic: 'mean', along: null, ticks: ['NBK', 'BK'], numbers: null,
+        curves: [point('NBK', 0, 1.2, 1.112), point('BK', 1, 0.9, null)] },
+    ],
+  }
+}
+
 /** The studies that the page is looked at and tested with. */
 export const STUDIES = {
   plain: () => study(),
@@ -271,5 +309,7 @@ export const STUDIES = {
       failing: (i) => i % 211 === 5,
     }),
   aa: () => study({ name: 'handover-a-a', summary: 'Each arm against its own copy', seeds: 30, aa: true, scenarios: ['blackhole', 'carrier-loss', 'walk'], parameters: [{ ...DELAYS, values: DELAYS.values.slice(0, 4), numbers: DELAYS.numbers.slice(0, 4) }] }),
+  paper: () => ({ ...study({ name: 'multimob', scenarios: ['blackhole'], parameters: [LOSS], seeds: 25 }), reproduction: reproduction('reproduced') }),
+  missed: () => ({ ...study({ name: 'multimob', scenarios: ['blackhole'], parameters: [LOSS], seeds: 25 }), reproduction: reproduction('not-reproduced') }),
   large: () => study({ name: 'ten-thousand', seeds: 400, censoring: (arm) => (arm === 'quic' ? 0.05 : 0.01), failing: (i) => i % 1013 === 9 }),
 }

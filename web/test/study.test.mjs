@@ -207,6 +207,38 @@ test('a phone needs no sideways scrolling, and dark is dark', { skip }, async ()
   }
 })
 
+test("a paper's numbers stand beside the study's, with a verdict", { skip }, async () => {
+  const data = STUDIES.paper()
+  let page = await open(data)
+  assert.deepEqual(await texts(page, 'main > section h2'), ['Against the paper', 'Comparison', 'Distributions', 'Parameters against metric', 'Runs'])
+  assert.match(await page.textContent('[data-testid=verdict].reproduced'), /reproduced\s+in the virtual world: It is halved/)
+  const criteria = await texts(page, '[data-testid=criteria] tbody tr')
+  assert.match(criteria[0], /with loss it is halved 0\.40 to 0\.65 0\.50 = 275 ms \/ 550 ms ✓ met$/)
+  const plot = page.locator('#paper .plot').first()
+  await plot.focus()
+  await plot.locator('canvas').waitFor()
+  await page.keyboard.press('End')
+  const readout = page.locator('#paper .readout').first()
+  await page.waitForFunction((e) => e.textContent !== '', await readout.elementHandle())
+  assert.equal(await readout.textContent(), 'loss 100 % · default 600 ms · follow 300 ms, paper 275 ms')
+  // A curve is hidden with the paper's side of it.
+  await page.locator('#paper .legend button', { hasText: 'follow' }).click()
+  await plot.focus()
+  await page.keyboard.press('Home')
+  await page.waitForFunction((e) => e.textContent.startsWith('loss 0'), await readout.elementHandle())
+  assert.equal(await readout.textContent(), 'loss 0 % · default 30 ms, paper 30 ms')
+  await drawAll(page)
+  assert.equal(await page.locator('[data-testid=paper-figure] canvas').count(), 2)
+  await page.close()
+
+  page = await open(STUDIES.missed(), { viewport: { width: 360, height: 740 }, colorScheme: 'dark' })
+  assert.match(await page.textContent('[data-testid=verdict].not-reproduced'), /not reproduced/)
+  assert.match((await texts(page, '[data-testid=criteria] tbody tr'))[1], /missed$/)
+  const widths = await page.$$eval('.scroll, html', (all) => all.map((one) => one.scrollWidth))
+  assert.ok(Math.max(...widths) <= 360, `${Math.max(...widths)} px wide`)
+  await page.close()
+})
+
 test('a study without runs says so', { skip }, async () => {
   const data = study({ seeds: 0, scenarios: [] })
   Object.assign(data, { conclusion: [] })

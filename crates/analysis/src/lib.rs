@@ -2,9 +2,11 @@
 //! schemas of `model`, nowhere else.
 
 pub mod agreement;
+pub mod energy;
 pub mod folder;
 pub mod metric;
 pub mod report;
+pub mod reproduction;
 pub mod statistics;
 pub mod study;
 pub mod table;

@@ -8,12 +8,14 @@
 mod bundle;
 mod columns;
 mod describe;
+mod energy;
 mod findings;
 mod results;
 mod run;
 
 pub use bundle::{ReportError, render, render_into, render_study};
 pub use columns::Grid;
+pub use energy::{Buffered, RadioStates, StatePower};
 pub use results::{ResultColumn, ResultRow, Results};
 
 use crate::folder::{RunFolder, settings};
@@ -163,6 +165,13 @@ pub struct Run {
     pub links: Vec<LinkSeries>,
     /// How each stack saw each path.
     pub samples: Vec<PathSamples>,
+    /// What the radio of each path did, by its power model.
+    pub radios: Vec<RadioStates>,
+    /// The part of all packets so far that cellular carried, per 10,000.
+    pub cellular_packets_e4: Grid,
+    /// The play-out buffer, where a stream was heard.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub buffer: Option<Buffered>,
     /// What happened.
     pub events: Vec<Event>,
 }

@@ -127,6 +127,8 @@ fn runs_without_rows_are_a_report_too() {
         links,
         events,
         truncated: _,
+        background: _,
+        radios: _,
     } = &mut run;
     messages.clear();
     samples.clear();

@@ -22,6 +22,7 @@ fn write(folder: &Path, factor: f64) -> &str {
     let runs = (1..=30).map(|seed| StudyRun {
         scenario: "blackhole".into(),
         parameters: Vec::new(),
+        arm: "quic".into(),
         transport: "quic".into(),
         policy: "single".into(),
         replica: 0,
@@ -55,6 +56,7 @@ fn write(folder: &Path, factor: f64) -> &str {
             }],
             parameters: Vec::new(),
             arms: vec!["quic".into()],
+            paper: None,
         },
         runs: runs.collect(),
     };

@@ -100,6 +100,7 @@ fn measure(kind: DeviceKind, client: &Entry, server: &Entry) -> Result<Value, Fa
                 client_paths: &names,
                 congestion: Some("cubic"),
                 scheduler: None,
+                extensions: &model::scenario::Multipath::NONE,
                 identity: &identity,
             })?;
             let _ = listening.send(());
@@ -117,6 +118,7 @@ fn measure(kind: DeviceKind, client: &Entry, server: &Entry) -> Result<Value, Fa
                 channels: 1,
                 congestion: Some("cubic"),
                 scheduler: None,
+                extensions: &model::scenario::Multipath::NONE,
                 policy,
                 pin: identity.pin(),
                 binding: Binding::Address,

@@ -106,7 +106,11 @@ impl Step {
             (false, Some(Direction::Up)) => " in the up direction",
             (false, Some(Direction::Down)) => " in the down direction",
         };
+        let share = match self.failure.loss {
+            Some(loss) if self.failure.is_partial() => format!(" of {} %", 100.0 * loss.get()),
+            _ => String::new(),
+        };
         let verb = if self.begins { "begins" } else { "ends" };
-        format!("{}{direction} {verb}", self.name())
+        format!("{}{share}{direction} {verb}", self.name())
     }
 }

@@ -8,6 +8,7 @@ pub mod manifest;
 pub mod path;
 pub mod random;
 pub mod record;
+pub mod reproduction;
 pub mod scenario;
 pub mod spelling;
 pub mod study;

@@ -32,6 +32,7 @@ fn failure(at: Phase, duration: Option<Span>) -> Failure {
     Failure {
         path: Name::from("wifi"),
         kind: FailureKind::SilentLoss,
+        loss: None,
         direction: None,
         at,
         duration,

@@ -7,22 +7,24 @@ use walkabout_model::scenario::{ScenarioError, builtin as scenarios};
 use walkabout_model::study::builtin::{STUDIES, find};
 use walkabout_model::study::{Document, Folders, Plan, ScenarioText, Seeds, Stack};
 
-const STACKS: [Stack<'static>; 4] = [
+const STACKS: [Stack<'static>; 5] = [
     stack("mpquic", true),
     stack("mptcp", true),
+    stack("mptcp-user", true),
     stack("quic", false),
     stack("tcp", false),
 ];
 
-const POLICIES: [&str; 5] = [
+const POLICIES: [&str; 6] = [
     "apple-interactive",
     "backup",
     "break-before-make",
     "fullmesh",
+    "multimob",
     "single",
 ];
 
-const SCHEDULERS: [&str; 2] = ["blest", "linux-default"];
+const SCHEDULERS: [&str; 4] = ["client-priority", "follow", "linux-default", "lowest-rtt"];
 
 const fn stack(name: &'static str, multipath: bool) -> Stack<'static> {
     Stack { name, multipath }
@@ -60,13 +62,18 @@ fn the_built_in_ones_are_valid_and_called_like_their_files() {
         .unwrap()
         .map(|entry| entry.unwrap().path())
         .map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned())
+        .filter(|stem| !stem.ends_with(".paper"))
         .collect();
     assert!(listed.iter().copied().eq(files.iter().map(String::as_str)));
     for name in listed {
         let document = Document::parse(find(name).unwrap(), name).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(document.study().name, name);
         assert_eq!(document.study().world, World::Virtual);
-        let plan = plan_of(&document).unwrap();
+        let plan = plan_of(&document).unwrap_or_else(|e| panic!("{name}: {e}"));
+        if name.starts_with("multimob-") {
+            assert_eq!(document.study().paper, Some(format!("{name}.paper.toml")));
+            continue;
+        }
         assert_eq!(plan.arms.len(), 10);
         assert_eq!(plan.arms[plan.baseline].label, "quic");
         let runs = if name == "handover" { 7_000 } else { 2_000 };
@@ -110,6 +117,76 @@ fn what_is_left_out_has_defaults() {
         ]
     );
     assert_eq!(plan.baseline, 0);
+}
+
+const NAMED: &str = r#"
+scenarios = ["blackhole", "steady"]
+seeds = 2
+
+[[arm]]
+name = "plain"
+transport = "quic"
+
+[[arm]]
+name = "fast"
+transport = "mptcp-user"
+policy = "backup"
+set = { scheduler = "lowest-rtt", "path.cellular.delay" = "5 ms", "oracle.period" = "100 ms" }
+
+[[arm]]
+name = "kernel"
+transport = "mptcp"
+policy = "backup"
+world = "emulated"
+
+[[parameter]]
+name = "wifi-delay"
+key = "path.wifi.delay"
+values = ["10 ms", "20 ms"]
+"#;
+
+#[test]
+fn named_arms_have_settings_of_their_own() {
+    let (_, plan) = plan(NAMED).unwrap();
+    let labels: Vec<&str> = plan.arms.iter().map(|arm| arm.label.as_str()).collect();
+    assert_eq!(labels, ["plain", "fast"], "the third is of another world");
+    assert_eq!((plan.cases.len(), plan.runs.len()), (4, 4 * 2 * 2));
+    assert_eq!((plan.arms[0].policy.as_str(), plan.baseline), ("single", 0));
+    for case in 0..4 {
+        let [plain, fast] = [0, 1].map(|arm| plan.scenario(case, arm));
+        let delay = |s: &walkabout_model::Scenario, path: usize| s.paths[path].up.delay.to_string();
+        let of_case = ["10 ms", "20 ms"][case % 2];
+        assert_eq!((delay(plain, 0).as_str(), delay(plain, 1).as_str()), (of_case, "30 ms"));
+        assert_eq!((delay(fast, 0).as_str(), delay(fast, 1).as_str()), (of_case, "5 ms"));
+        assert_eq!((plain.scheduler.as_deref(), fast.scheduler.as_deref()), (None, Some("lowest-rtt")));
+    }
+    let (_, plan) = self::plan(&format!("world = \"emulated\"\n{NAMED}")).unwrap();
+    let labels: Vec<&str> = plan.arms.iter().map(|arm| arm.label.as_str()).collect();
+    assert_eq!(labels, ["plain", "fast", "kernel"]);
+}
+
+#[test]
+fn mistakes_in_named_arms_have_their_line() {
+    let cases = [
+        ("seeds = 2", "seeds = 2\npolicies = [\"backup\"]", "the study names its arms"),
+        ("name = \"fast\"", "name = \"plain\"", "another arm is called `plain`"),
+        ("policy = \"backup\"\nset", "set", "`mptcp-user` uses several paths; `policy` was expected"),
+        ("transport = \"quic\"", "transport = \"quic\"\npolicy = \"backup\"", "`quic` uses one path"),
+        ("\"lowest-rtt\"", "\"lowest-rt\"", "unknown scheduler `lowest-rt`"),
+        ("path.cellular.delay\" =", "path.cellular.dealy\" =", "(did you mean `delay`?)"),
+        ("path.cellular.delay\" =", "path.wifi.delay\" =", "`path.wifi.delay` is varied by a parameter"),
+        ("world = \"emulated\"", "world = \"nowhere\"", "nowhere"),
+    ];
+    for (right, wrong, words) in cases {
+        let text = NAMED.replacen(right, wrong, 1);
+        assert_ne!(text, NAMED, "{right}");
+        let error = plan(&text).map(|_| ()).unwrap_err();
+        assert!(error.contains(words), "{wrong}: {error}");
+        assert!(error.starts_with("mine.toml:"), "{error}");
+    }
+    let only = "scenarios = [\"steady\"]\n[[arm]]\nname = \"k\"\ntransport = \"mptcp\"\npolicy = \"backup\"\nworld = \"emulated\"\n";
+    let error = plan(only).map(|_| ()).unwrap_err();
+    assert!(error.contains("no arm takes part in the virtual world"), "{error}");
 }
 
 #[test]

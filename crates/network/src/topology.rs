@@ -8,7 +8,7 @@ use crate::link::{
 };
 use crate::trace::{Opportunities, Trace};
 use crate::walk::{Channel, Radio};
-use model::scenario::{self, Change, FailureKind, QueueKind, Scenario};
+use model::scenario::{self, Change, Failure, FailureKind, QueueKind, Scenario};
 use model::units::{BitRate, Probability, Span};
 use model::{Direction, Name, PathIndex, Seed, Time};
 use rand_pcg::Pcg64;
@@ -158,9 +158,14 @@ impl<'s> Plan<'s> {
             };
             stages.push(Stage::Rate(rate.emptied_when_down(up)));
         }
-        let silent = self.failing(|kind| kind == FailureKind::SilentLoss);
+        let silent = self.failing(|f| f.kind == FailureKind::SilentLoss && !f.is_partial());
         if silent.ever(|active| active) {
             stages.push(Stage::Blackhole(Blackhole::new(silent)));
+        }
+        let partial = self.partial_failure();
+        if partial.ever(|p| p.get() > 0.0) {
+            let random = self.stream("failure.random-loss");
+            stages.push(Stage::RandomLoss(RandomLoss::new(partial, random)));
         }
         if let &Some(burst) = burst {
             let random = self.stream(BurstLoss::NAME);
@@ -262,31 +267,60 @@ impl<'s> Plan<'s> {
     /// down. Nothing passes a dead link in either direction.
     fn up(&self) -> Timeline<bool> {
         let switched = self.timeline(true, |change| change.up);
-        let failed = self.failing(FailureKind::is_visible);
+        let failed = self.failing(|failure| failure.kind.is_visible());
         let times: Vec<Time> = switched.changes().chain(failed.changes()).collect();
         let up = |now| switched.at(now) && !failed.at(now);
         Timeline::new(true, times.into_iter().map(|at| (at, up(at))))
     }
 
-    /// When a failure of such a kind holds on this link.
-    fn failing(&self, is_such: impl Fn(FailureKind) -> bool) -> Timeline<bool> {
-        let windows: Vec<(Time, Option<Time>)> = self
-            .scenario
-            .failures
-            .iter()
-            .enumerate()
-            .filter(|(_, failure)| {
-                let either = failure.kind.is_visible() || failure.direction.is_none();
-                failure.path == self.path.name
-                    && is_such(failure.kind)
-                    && (either || failure.direction == Some(self.direction))
-            })
+    /// The failures that concern this link, with their places in the scenario.
+    fn failures(&self) -> impl Iterator<Item = (usize, &'s Failure)> {
+        let failures = self.scenario.failures.iter().enumerate();
+        failures.filter(|(_, failure)| {
+            let either = failure.kind.is_visible() || failure.direction.is_none();
+            failure.path == self.path.name && (either || failure.direction == Some(self.direction))
+        })
+    }
+
+    /// The share of packets that silent failures of a part of them take: where several hold, what
+    /// is lost to any.
+    fn partial_failure(&self) -> Timeline<Probability> {
+        let windows: Vec<(Time, Option<Time>, f64)> = self
+            .failures()
+            .filter(|(_, failure)| failure.is_partial())
             .map(|(index, failure)| {
-                (
-                    failure.onset(self.seed, index),
-                    failure.repair(self.seed, index),
-                )
+                let loss = failure.loss.map_or(0.0, Probability::get);
+                let (onset, repair) = self.window(index, failure);
+                (onset, repair, loss)
             })
+            .collect();
+        let loss = |now: Time| {
+            let now = windows.iter().filter(|&&(onset, repair, _)| {
+                onset <= now && repair.is_none_or(|repair| now < repair)
+            });
+            let kept: f64 = now.map(|&(_, _, loss)| 1.0 - loss).product();
+            Probability::new(1.0 - kept).unwrap_or(Probability::ZERO)
+        };
+        let times = windows
+            .iter()
+            .flat_map(|&(onset, repair, _)| [Some(onset), repair]);
+        Timeline::new(Probability::ZERO, times.flatten().map(|at| (at, loss(at))))
+    }
+
+    /// When a failure begins and ends under the run's seed.
+    fn window(&self, index: usize, failure: &Failure) -> (Time, Option<Time>) {
+        (
+            failure.onset(self.seed, index),
+            failure.repair(self.seed, index),
+        )
+    }
+
+    /// When such a failure holds on this link.
+    fn failing(&self, is_such: impl Fn(&Failure) -> bool) -> Timeline<bool> {
+        let windows: Vec<(Time, Option<Time>)> = self
+            .failures()
+            .filter(|(_, failure)| is_such(failure))
+            .map(|(index, failure)| self.window(index, failure))
             .collect();
         let holds = |now: Time| {
             windows

@@ -83,6 +83,32 @@ fn each_kind_of_failure_in_each_direction() {
     insta::assert_snapshot!(table);
 }
 
+/// A quarter is lost from the onset on, in both directions, and nothing before.
+#[test]
+fn a_silent_loss_of_a_share() {
+    let scenario = scenario(&format!(
+        "{WIFI}{CELLULAR}[[failure]]\npath = \"wifi\"\nkind = \"silent-loss\"\nloss = \"25 %\"\nat = \"1 s\"\n"
+    ));
+    let PathLinks { up, down } = links(&scenario, 0);
+    for mut link in [up, down] {
+        let mut lost = [0, 0];
+        for id in 0..20_000u64 {
+            let at = Time::from_millis(id / 10);
+            let packet = Packet { id, size: 100, payload: () };
+            link.push(at, packet);
+            while let Some(exit) = link.poll(at) {
+                if matches!(exit, Exit::Dropped { .. }) {
+                    lost[usize::from(at >= Time::from_millis(1_000))] += 1;
+                }
+            }
+        }
+        assert_eq!(lost[0], 0);
+        // Four standard deviations of a binomial with n = 10,000 and p = 0.25.
+        assert!((2_326..=2_674).contains(&lost[1]), "{lost:?}");
+        assert_eq!(link.state(Time::from_millis(1_500)).loss, 0.25);
+    }
+}
+
 #[test]
 fn the_state_follows_changes_and_failures() {
     let scenario = scenario(&format!(

@@ -11,8 +11,10 @@
 //!
 //! let wifi = SubflowView {
 //!     path: PathIndex(0),
+//!     peer: None,
 //!     state: PathState::Established,
 //!     backup: false,
+//!     suspected: false,
 //!     srtt: Some(Duration::from_millis(20)),
 //!     rto: Some(Duration::from_millis(220)),
 //!     timeouts: 0,
@@ -21,27 +23,31 @@
 //!     lost: 0,
 //!     in_flight: 0,
 //!     oldest_unacked: None,
+//!     starved: false,
 //!     received: 10,
 //! };
 //! let view = View {
 //!     paths: [PathKind::Wifi, PathKind::Cellular].map(|kind| PathView { kind, up: true }).into(),
 //!     connections: vec![ConnectionView { id: 0, has_unsent: false, subflows: vec![wifi] }],
 //! };
-//! let mut manager = (list::find("backup").unwrap().make)();
+//! let mut manager = (list::find("backup").unwrap().make)(&list::Parameters::default());
 //! let mut decisions = Vec::new();
 //! manager.decide(Time::ZERO, &view, &mut decisions);
 //! assert_eq!(decisions[0].cause, "cellular (path 1) is up and has no subflow");
 //! ```
 
 pub mod congestion;
+pub mod handover;
 pub mod list;
 pub mod manager;
+pub mod oracle;
 pub mod requests;
 pub mod roles;
 pub mod scheduler;
 pub mod silence;
 pub mod subflow;
 pub mod view;
+pub mod watches;
 
 pub use subflow::{SubflowId, SubflowSet};
 pub use view::{Action, ConnectionView, Decision, PathState, PathView, SubflowView, View};

@@ -74,6 +74,11 @@ impl Watch {
     /// Looks at the subflow; the judgement in words when it is silent.
     pub fn look(&mut self, now: Time, subflow: &SubflowView, limits: &Limits) -> Option<String> {
         self.note_signs(now, subflow);
+        self.judge(now, subflow, limits)
+    }
+
+    /// The judgement on the subflow as it was noted last.
+    pub fn judge(&self, now: Time, subflow: &SubflowView, limits: &Limits) -> Option<String> {
         if subflow.timeouts >= 2 {
             return Some(format!(
                 "{} timeouts in a row without an acknowledgement",
@@ -106,7 +111,8 @@ impl Watch {
         })
     }
 
-    fn note_signs(&mut self, now: Time, subflow: &SubflowView) {
+    /// Takes notice of the subflow.
+    pub fn note_signs(&mut self, now: Time, subflow: &SubflowView) {
         let counters = Counters {
             retransmissions: subflow.retransmissions,
             timeouts: subflow.timeouts,
@@ -174,8 +180,10 @@ mod tests {
             .map(|&(now, retransmissions, timeouts, age)| {
                 let subflow = SubflowView {
                     path: PathIndex(0),
+                    peer: None,
                     state: PathState::Established,
                     backup: false,
+                    suspected: false,
                     srtt: Some(Duration::from_millis(20)),
                     rto: Some(Duration::from_millis(220)),
                     timeouts,
@@ -184,6 +192,7 @@ mod tests {
                     lost: 0,
                     in_flight: age.map_or(0, |_| 2_000),
                     oldest_unacked: age.map(Duration::from_millis),
+                    starved: false,
                     received: 0,
                 };
                 watch.look(Time::from_millis(now), &subflow, &limits)
@@ -272,8 +281,10 @@ mod tests {
         let judge = |age, srtt: Option<u64>| {
             let subflow = SubflowView {
                 path: PathIndex(0),
+                peer: None,
                 state: PathState::Established,
                 backup: false,
+                suspected: false,
                 srtt: srtt.map(Duration::from_millis),
                 rto: Some(Duration::from_millis(3_116)),
                 timeouts: 0,
@@ -282,6 +293,7 @@ mod tests {
                 lost: 0,
                 in_flight: 2_000,
                 oldest_unacked: Some(Duration::from_millis(age)),
+                starved: false,
                 received: 3,
             };
             let now = Time::from_millis(10_000);

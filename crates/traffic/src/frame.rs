@@ -17,13 +17,13 @@ pub const HEADER: usize = 9;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Kind {
-    /// A chunk of `interactive`.
+    /// A chunk of `interactive`, a block of `iperf`, a burst, a request that comes every period.
     Chunk = 1,
-    /// The application's acknowledgement of a chunk.
+    /// The application's answer to it.
     Ack = 2,
-    /// A request for an object.
+    /// A request for an object or a stream.
     Request = 3,
-    /// The object.
+    /// The object, a block of the stream.
     Object = 4,
 }
 

@@ -36,7 +36,8 @@ pub trait Channels {
 /// poll that finds it open.
 pub trait Half: Send {
     /// Does all that is due: reads, writes, timers. Finished messages go to `log`; a half
-    /// logs the messages that it sent itself, so each message is logged at one end only.
+    /// logs the messages that it sent itself (`radio`: that it was sent), so each message is logged at
+    /// one end only.
     ///
     /// Call it at [`Half::poll_at`], when a channel has something to read, opens or closes,
     /// and when the transport took bytes that were queued.

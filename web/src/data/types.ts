@@ -82,7 +82,25 @@ export interface Run {
   usage: LinkUse[]
   links: LinkSeries[]
   samples: PathSamples[]
+  radios: RadioStates[]
+  cellular_packets_e4: Grid
+  buffer?: Buffered
   events: RunEvent[]
+}
+
+export interface RadioStates {
+  path: string
+  model: string
+  states: { name: string; power_100uw: number }[]
+  time_delta_ms: number[]
+  state: number[]
+}
+
+export interface Buffered {
+  time_delta_ms: number[]
+  level_ms: number[]
+  path: (number | null)[]
+  stalls_ms: [from: number, to: number][]
 }
 
 export interface FailureSpan {

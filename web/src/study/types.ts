@@ -21,7 +21,50 @@ export interface StudyReport {
   conclusion: string[]
   groups: Group[]
   a_a_coverage: Coverage | null
+  /** What the study is held against, where it has a paper's numbers. */
+  reproduction?: Reproduced
   runs: Runs
+}
+
+/** Mirrors crates/analysis/src/reproduction. */
+export interface Reproduced {
+  id: string
+  title: string
+  source: string
+  claim: string
+  notes: string[]
+  world: string
+  verdict: 'reproduced' | 'not-reproduced' | 'not-decidable'
+  criteria: Judged[]
+  figures: PaperFigure[]
+}
+
+export interface Judged {
+  says: string
+  finding: 'met' | 'missed' | 'open'
+  expected: string
+  found: string
+}
+
+/** A figure of the paper with the study's numbers in it. */
+export interface PaperFigure {
+  title: string
+  metric: Metric
+  /** `median`, `mean`, ... */
+  statistic: string
+  /** The parameter of the x axis; without one each curve is a point at a tick of its own. */
+  along: string | null
+  ticks: string[]
+  /** The ticks as quantities, when all of them are. */
+  numbers: number[] | null
+  curves: PaperCurve[]
+}
+
+export interface PaperCurve {
+  name: string
+  ours: { at: number; runs: number; value: number; bound: boolean; low: number; high: number | null }[]
+  paper: { at: number; value: number }[]
+  source: string | null
 }
 
 export interface Metric {

@@ -7,6 +7,7 @@ mod setting;
 pub use find::find;
 pub use setting::settings;
 
+use crate::energy::Radios;
 use model::manifest::Status;
 use model::record::{
     CellError, Event, EventKind, FORMAT_VERSION, LinkState, Message, Packet, Sample,
@@ -88,8 +89,11 @@ pub struct RunFolder {
     pub path: PathBuf,
     /// What it says about itself.
     pub manifest: Manifest,
-    /// One row per application message, by `sent_us`.
+    /// One row per message of the main traffic, by `sent_us`.
     pub messages: Vec<Message>,
+    /// One row per message of the background, where there is one, by `sent_us`: it is in no metric of
+    /// delays.
+    pub background: Vec<Message>,
     /// One row per connection, path and time, by `time_us`.
     pub samples: Vec<Sample>,
     /// One row per packet and link, by `enqueued_ns`.
@@ -100,6 +104,8 @@ pub struct RunFolder {
     pub events: Vec<Event>,
     /// What could not be read of a run that was killed, in words; empty for a complete one.
     pub truncated: Vec<String>,
+    /// The power models that its energies are computed with.
+    pub radios: Radios,
 }
 
 impl RunFolder {
@@ -136,18 +142,26 @@ impl RunFolder {
         links: Vec<LinkState>,
         events: Vec<Event>,
     ) -> RunFolder {
+        // The background's channel is behind those of the main traffic.
+        let scenario = &manifest.scenario;
+        let channels = scenario.traffic.channels() as u64;
+        let is_main = |m: &Message| scenario.background.is_none() || m.channel < channels;
+        let (messages, background) = messages.into_iter().partition(is_main);
         let mut run = RunFolder {
             path,
             manifest,
             messages,
+            background,
             samples,
             packets,
             links,
             events,
             truncated: Vec::new(),
+            radios: Radios::default(),
         };
         // Writers append rows when they are known: a message when it is answered, for one.
         run.messages.sort_by_key(|m| m.sent_us);
+        run.background.sort_by_key(|m| m.sent_us);
         run.samples.sort_by_key(|s| s.time_us);
         run.packets.sort_by_key(|p| p.enqueued_ns);
         run.links.sort_by_key(|l| l.time_us);
@@ -188,10 +202,8 @@ impl RunFolder {
 
     /// The last moment at which anything was recorded, in microseconds.
     fn last_us(&self) -> u64 {
-        let messages = self
-            .messages
-            .iter()
-            .map(|m| m.acked_us.unwrap_or(m.sent_us));
+        let messages = self.messages.iter().chain(&self.background);
+        let messages = messages.map(|m| m.acked_us.unwrap_or(m.sent_us));
         let packets = self.packets.iter();
         let packets = packets.map(|p| p.delivered_ns.unwrap_or(p.enqueued_ns) / 1_000);
         messages

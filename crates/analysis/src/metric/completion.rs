@@ -7,9 +7,11 @@ use model::scenario::Traffic;
 /// From the first request to the last byte of the last answer; `None` for traffic that has no
 /// end of its own. A lower bound when answers are missing.
 pub fn time(run: &RunFolder) -> Option<Value> {
-    match run.manifest.scenario.traffic {
-        Traffic::Bulk(_) | Traffic::Ping(_) => {}
-        Traffic::Interactive(_) | Traffic::Iperf(_) => return None,
+    if !matches!(
+        run.manifest.scenario.traffic,
+        Traffic::Bulk(_) | Traffic::Ping(_)
+    ) {
+        return None;
     }
     let first = run.messages.iter().map(|m| m.sent_us).min()?;
     let answered = run.messages.iter().map(|m| m.acked_us);

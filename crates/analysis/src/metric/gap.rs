@@ -16,11 +16,15 @@ use model::{Direction, Side};
 
 /// The longer of the directions that carry data all along.
 pub fn longest(run: &RunFolder) -> Option<Value> {
-    let directions: &[Direction] = match &run.manifest.scenario.traffic {
-        Traffic::Interactive(_) | Traffic::Ping(_) => &[Direction::Up, Direction::Down],
+    let directions: &[Direction] = match run.manifest.scenario.traffic.parts().0 {
+        Traffic::Interactive(_) | Traffic::Ping(_) | Traffic::Request(_) => {
+            &[Direction::Up, Direction::Down]
+        }
         // Upwards there is one request, and silence.
-        Traffic::Bulk(_) => &[Direction::Down],
+        Traffic::Bulk(_) | Traffic::Radio(_) => &[Direction::Down],
         Traffic::Iperf(p) => p.direction.directions(),
+        // Its pauses are longer than most failures.
+        Traffic::Bursts(_) | Traffic::WithBackground(_) => return None,
     };
     let gaps = directions.iter().filter_map(|&d| in_direction(run, d));
     gaps.max_by(|a, b| a.value.total_cmp(&b.value))

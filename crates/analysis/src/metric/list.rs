@@ -1,11 +1,15 @@
 //! The list of metrics.
 
-use super::Unit::{Bytes, Count, Seconds, Share, Truth, Word};
-use super::{Metric, cause, cellular, completion, delay, gap, handover, timing, unanswered};
+use super::Unit::{Bytes, Count, Joules, Milliwatts, Seconds, Share, Truth, Word};
+use super::{
+    Metric, cause, cellular, completion, delay, energy, gap, handover, stalls, timing, unanswered,
+};
 
 /// Every metric, sorted by name.
 #[rustfmt::skip]
 pub const METRICS: &[Metric] = &[
+    Metric { name: "answered", heading: "answered", unit: Share, of: unanswered::answered,
+        summary: "messages that had their answer when the run ended, in all of either direction" },
     Metric { name: "cellular-bytes", heading: "cellular", unit: Bytes, of: cellular::bytes,
         summary: "IP bytes the client sent and received over cellular paths" },
     Metric { name: "cellular-cause", heading: "cellular cause", unit: Word, of: cause::either,
@@ -14,6 +18,18 @@ pub const METRICS: &[Metric] = &[
         summary: "why cellular was first used, under RTO when the retransmissions rose since the last sample" },
     Metric { name: "cellular-cause-timer", heading: "cellular cause (timer)", unit: Word, of: cause::timer,
         summary: "why cellular was first used, under RTO when the timer fired and nothing was acknowledged since" },
+    Metric { name: "cellular-energy", heading: "cellular energy", unit: Joules, of: energy::cellular,
+        summary: "what the cellular radio took during the run by its power model, idle times included" },
+    Metric { name: "cellular-energy-above-idle", heading: "cellular energy above idle", unit: Joules, of: energy::cellular_above_idle,
+        summary: "what the cellular radio took above what it would have taken idle" },
+    Metric { name: "cellular-energy-before-failure", heading: "cellular energy before failure", unit: Joules, of: energy::cellular_before_failure,
+        summary: "what the cellular radio took above idle until the scenario's first failure" },
+    Metric { name: "cellular-packet-share", heading: "cellular packets", unit: Share, of: energy::cellular_packets,
+        summary: "cellular packets in those of all paths, as the client's interfaces saw them" },
+    Metric { name: "cellular-power", heading: "cellular power", unit: Milliwatts, of: energy::cellular_power,
+        summary: "mean power of the cellular radio during the run by its power model, idle times included" },
+    Metric { name: "cellular-promotions", heading: "cellular promotions", unit: Count, of: energy::cellular_promotions,
+        summary: "how often the cellular radio went from idle to connected" },
     Metric { name: "cellular-share", heading: "cellular share", unit: Share, of: cellular::share,
         summary: "cellular bytes in those of all paths" },
     Metric { name: "completion-time", heading: "completion", unit: Seconds, of: completion::time,
@@ -38,12 +54,24 @@ pub const METRICS: &[Metric] = &[
         summary: "first cellular data sent to the last packet the client received over Wi-Fi; negative when abrupt" },
     Metric { name: "handover-sent", heading: "handover (sent)", unit: Seconds, of: handover::sent,
         summary: "first cellular data sent to the last packet the client sent over Wi-Fi; negative when abrupt" },
+    Metric { name: "playout-start", heading: "playout start", unit: Seconds, of: stalls::start,
+        summary: "radio: from the request until the client had enough in its buffer to play" },
+    Metric { name: "stall-longest", heading: "longest stall", unit: Seconds, of: stalls::longest,
+        summary: "radio: longest time in which the client had nothing to play, once it played" },
+    Metric { name: "stall-total", heading: "stalled", unit: Seconds, of: stalls::total,
+        summary: "radio: time in which the client had nothing to play, once it played" },
+    Metric { name: "stalls", heading: "stalls", unit: Count, of: stalls::count,
+        summary: "radio: how often the client had nothing to play, once it played" },
     Metric { name: "timing-kept", heading: "timing kept", unit: Truth, of: timing::kept,
         summary: "whether the emulator kept the bound on its lateness that was declared before the run" },
     Metric { name: "unanswered-down", heading: "unanswered down", unit: Count, of: unanswered::down,
         summary: "messages from the server without an answer when the run ended" },
     Metric { name: "unanswered-up", heading: "unanswered up", unit: Count, of: unanswered::up,
         summary: "messages from the client without an answer when the run ended" },
+    Metric { name: "wifi-energy", heading: "Wi-Fi energy", unit: Joules, of: energy::wifi,
+        summary: "what the Wi-Fi radio took during the run by its power model, idle times included" },
+    Metric { name: "wifi-power", heading: "Wi-Fi power", unit: Milliwatts, of: energy::wifi_power,
+        summary: "mean power of the Wi-Fi radio during the run by its power model, idle times included" },
 ];
 
 /// The metric called `name`.

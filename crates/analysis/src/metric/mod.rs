@@ -3,15 +3,17 @@
 //! A new metric is one file (or one function in its family's file) and one line in
 //! [`list::METRICS`]; the table, the report and the JSON follow from the entry.
 
-mod activity;
+pub(crate) mod activity;
 mod cause;
 mod cellular;
 mod completion;
 mod delay;
+mod energy;
 mod gap;
 mod handover;
 pub mod list;
 pub mod quantile;
+mod stalls;
 mod timing;
 mod unanswered;
 
@@ -44,6 +46,10 @@ pub enum Unit {
     Seconds,
     /// Bytes.
     Bytes,
+    /// Joules.
+    Joules,
+    /// Milliwatts.
+    Milliwatts,
     /// A number of things.
     Count,
     /// A part of a whole, 0 to 1.
@@ -60,6 +66,8 @@ impl Unit {
         match self {
             Unit::Seconds => "s",
             Unit::Bytes => "B",
+            Unit::Joules => "J",
+            Unit::Milliwatts => "mW",
             Unit::Count | Unit::Share | Unit::Truth => "1",
             Unit::Word => "word",
         }

@@ -3,8 +3,8 @@
 use super::{Parameter, PathDescription};
 use crate::folder::RunFolder;
 use model::scenario::{
-    Bulk, Failure, FailureKind, Flow, Interactive, Iperf, Link, Path, Phase, Ping, QueueKind,
-    Traffic,
+    Background, Bulk, Bursts, Failure, FailureKind, Flow, Interactive, Iperf, Link, Path, Phase,
+    Ping, QueueKind, Radio, Request, Traffic,
 };
 use model::{Direction, Manifest, World};
 
@@ -25,7 +25,7 @@ pub(super) fn parameters(runs: &[&RunFolder]) -> Vec<Parameter> {
     add("duration", scenario.duration.to_string());
     add(
         "traffic",
-        each(&|r| Some(traffic(&r.manifest.scenario.traffic))),
+        each(&|r| Some(traffic(&r.manifest.scenario.application()))),
     );
     add("congestion control", congestion(runs));
     add("world", each(&|r| Some(r.manifest.world.clone())));
@@ -69,6 +69,9 @@ pub(super) fn run_parameters(run: &RunFolder) -> Vec<Parameter> {
         ("started", started(manifest).unwrap_or_default()),
         ("timing", timing(&[run])),
     ];
+    if let Some(scheduler) = &stack.server_scheduler {
+        list.push(("scheduler of the server", scheduler.clone()));
+    }
     if let Some(bytes) = manifest.peak_memory_bytes {
         list.push(("peak memory", format!("{:.0} MB", bytes as f64 / 1e6)));
     }
@@ -135,8 +138,8 @@ fn started(manifest: &Manifest) -> Option<String> {
     (manifest.world != World::Virtual.name()).then(|| manifest.started_at.clone())
 }
 
-fn traffic(traffic: &Traffic) -> String {
-    match traffic {
+fn traffic(pattern: &Traffic) -> String {
+    match pattern {
         Traffic::Interactive(Interactive {
             chunk_size,
             period,
@@ -155,6 +158,43 @@ fn traffic(traffic: &Traffic) -> String {
                 Flow::Both => "both ways",
             };
             format!("iperf: as much as fits for {duration}, {who}, in blocks of {block_size}")
+        }
+        Traffic::Bursts(Bursts {
+            burst_size,
+            write_min,
+            write_max,
+            interval,
+            count,
+            pause,
+            response_size,
+        }) => format!(
+            "bursts: {count} of {burst_size} every {interval} in writes of {write_min} to {write_max}, then \
+             {pause} of pause; responses of {response_size}"
+        ),
+        Traffic::Request(Request {
+            request_size,
+            response_size,
+            period,
+        }) => format!("request: {request_size} every {period}, responses of {response_size}"),
+        Traffic::Radio(Radio {
+            bitrate,
+            block_size,
+            burst_size,
+            start_threshold,
+        }) => format!(
+            "radio: {bitrate} in blocks of {block_size}, {burst_size} at once; played from \
+             {start_threshold} in the buffer on"
+        ),
+        Traffic::WithBackground(both) => {
+            let Background {
+                request_size,
+                response_size,
+                period,
+            } = both.background;
+            format!(
+                "{}; beside it {request_size} every {period}, responses of {response_size}",
+                traffic(&both.main)
+            )
         }
     }
 }
@@ -238,6 +278,10 @@ pub(super) fn failure(failure: &Failure) -> String {
         Some(Direction::Up) => " up",
         Some(Direction::Down) => " down",
     };
+    let share = match failure.loss {
+        Some(loss) if failure.is_partial() => format!(" of {} %", 100.0 * loss.get()),
+        _ => String::new(),
+    };
     let at = match failure.at {
         Phase::Fixed(at) => format!("at {at}"),
         Phase::Drawn { from, to } => format!("drawn from {from} to {to}"),
@@ -247,7 +291,7 @@ pub(super) fn failure(failure: &Failure) -> String {
         None => "to the end".to_owned(),
     };
     format!(
-        "{}: {}{direction} {at} {lasting}",
+        "{}: {}{share}{direction} {at} {lasting}",
         failure.path,
         kind(failure.kind)
     )

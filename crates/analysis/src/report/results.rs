@@ -63,6 +63,8 @@ impl Results {
                 let (unit, scale, digits) = match metric.unit {
                     Unit::Seconds => ("s", 1.0, Some(3)),
                     Unit::Bytes => ("kB", 1e-3, Some(1)),
+                    Unit::Joules => ("J", 1.0, Some(3)),
+                    Unit::Milliwatts => ("mW", 1.0, Some(0)),
                     Unit::Share => ("%", 100.0, Some(1)),
                     Unit::Count => ("", 1.0, Some(0)),
                     Unit::Truth | Unit::Word => ("", 1.0, None),

@@ -1,7 +1,7 @@
 //! How does a run folder become the columns of a report?
 
 use super::columns::{Detail, Grid, MOST_BINS, deltas, quantise};
-use super::{FailureSpan, LinkSeries, LinkUse, Messages, PathSamples, Run, describe};
+use super::{FailureSpan, LinkSeries, LinkUse, Messages, PathSamples, Run, describe, energy};
 use crate::folder::RunFolder;
 use model::manifest::Status;
 use model::record::{LinkState, Message, Sample};
@@ -12,6 +12,10 @@ use std::collections::BTreeMap;
 const USE_STEP_MS: u64 = 100;
 /// The shortest bin of stack samples and queues, and the least time between two link states.
 const STATE_STEP_MS: u64 = 200;
+/// The shortest bin of the part of packets that cellular carried.
+const PACKETS_STEP_MS: u64 = 500;
+/// The least time between two levels of a play-out buffer.
+const BUFFER_STEP_MS: u64 = 100;
 
 impl Run {
     /// The columns of `run`.
@@ -37,6 +41,12 @@ impl Run {
             usage: usage(run, detail.step_ms(end_ms, USE_STEP_MS)),
             links: links(&run.links, state_step_ms),
             samples: samples(&run.samples, state_step_ms),
+            radios: energy::radios(run),
+            cellular_packets_e4: energy::cellular_packets(
+                run,
+                detail.step_ms(end_ms, PACKETS_STEP_MS),
+            ),
+            buffer: energy::buffered(run, detail.step_ms(end_ms, BUFFER_STEP_MS)),
             events: run.events.clone(),
         }
     }

@@ -29,16 +29,13 @@ impl Layout {
     pub fn of(study: &Study) -> Layout {
         let head = &study.head;
         let mut arms = head.arms.clone();
-        let mut arm_of: BTreeMap<(&str, &str), usize> = BTreeMap::new();
         // The place of a case in its order, and its first run.
         let mut cases: BTreeMap<Vec<usize>, &StudyRun> = BTreeMap::new();
         let mut unknown: Vec<(&str, &[(String, String)])> = Vec::new();
         let mut keys = Vec::with_capacity(study.runs.len());
         let mut run_arms = Vec::with_capacity(study.runs.len());
         for run in &study.runs {
-            let arm = *arm_of
-                .entry((&run.transport, &run.policy))
-                .or_insert_with(|| arm(&mut arms, &run.transport, &run.policy));
+            let arm = arm(&mut arms, &run.arm);
             run_arms.push(arm);
             let key = key(study, run).unwrap_or_else(|| {
                 let this = (run.scenario.as_str(), run.parameters.as_slice());
@@ -73,12 +70,11 @@ fn key(study: &Study, run: &StudyRun) -> Option<Vec<usize>> {
     std::iter::once(Some(scenario)).chain(values).collect()
 }
 
-/// The arm's place: `mpquic-backup`, or `quic` for what has one path.
-fn arm(arms: &mut Vec<String>, transport: &str, policy: &str) -> usize {
-    let full = format!("{transport}-{policy}");
-    let known = |label: &str| arms.iter().position(|arm| arm == label);
-    known(&full).or(known(transport)).unwrap_or_else(|| {
-        arms.push(full);
+/// The arm's place.
+fn arm(arms: &mut Vec<String>, label: &str) -> usize {
+    let known = arms.iter().position(|arm| arm == label);
+    known.unwrap_or_else(|| {
+        arms.push(label.to_owned());
         arms.len() - 1
     })
 }

@@ -1,7 +1,7 @@
 //! What is a study, and what does it come to? A matrix of scenarios, parameter settings, arms and
 //! seeds: written as one table of runs, read back, compared and reported.
 //!
-//! An **arm** is a transport under a policy. A **case** is a scenario under one setting of the
+//! An **arm** is a transport under a policy, perhaps with settings of its own. A **case** is a scenario under one setting of the
 //! parameters. A **block** is a case and a seed; every arm runs once in each block, and what is
 //! compared are the arms within a block. `docs/statistics.md` has the rules.
 
@@ -17,7 +17,7 @@ mod sentence;
 mod table;
 mod text;
 mod verdict;
-mod words;
+pub(crate) mod words;
 
 pub use compare::{ComparedRun, SetComparison, compare};
 pub use paired::{Bound, Pair, Paired};
@@ -38,6 +38,8 @@ pub struct StudyRun {
     pub scenario: String,
     /// Each parameter's name and its value as written in the study, in the study's order.
     pub parameters: Vec<(String, String)>,
+    /// The label of its arm.
+    pub arm: String,
     /// The transport's name.
     pub transport: String,
     /// The path manager's name.
@@ -65,7 +67,7 @@ impl StudyRun {
     }
 
     /// The number that the metric at `place` in the list has, if the run is complete.
-    fn number(&self, place: Option<usize>) -> Option<Observed> {
+    pub(crate) fn number(&self, place: Option<usize>) -> Option<Observed> {
         let value = self.values.get(place?)?.as_ref()?;
         let number = value.number().filter(|number| number.value.is_finite())?;
         self.is_complete().then_some(number)
@@ -99,6 +101,9 @@ pub struct StudyHead {
     pub parameters: Vec<ParameterHead>,
     /// The labels of the arms, in the study's order.
     pub arms: Vec<String>,
+    /// The TOML text of the paper's numbers and criteria, where the study has some.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paper: Option<String>,
 }
 
 /// A scenario of a study.
@@ -131,6 +136,6 @@ pub struct Study {
 }
 
 /// Where the metric called `name` stands in the list.
-fn place(name: &str) -> Option<usize> {
+pub(crate) fn place(name: &str) -> Option<usize> {
     list::METRICS.iter().position(|metric| metric.name == name)
 }

@@ -12,6 +12,7 @@ use super::sentence::{self, Subject};
 use super::verdict::Verdict;
 use super::{Study, place};
 use crate::metric::{Metric, Observed, Unit, list};
+use crate::reproduction::Reproduced;
 use crate::statistics::holm;
 use model::Seed;
 use serde::Serialize;
@@ -57,6 +58,9 @@ pub struct StudyReport {
     pub groups: Vec<Group>,
     /// Of an A/A study: whether the intervals hold what they promise.
     pub a_a_coverage: Option<Coverage>,
+    /// What the study is held against, where it has a paper's numbers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reproduction: Option<Reproduced>,
     /// Every run.
     pub runs: Runs,
 }
@@ -236,6 +240,7 @@ impl StudyReport {
             comparisons,
             groups,
             a_a_coverage,
+            reproduction: crate::reproduction::of(study),
         }
     }
 }
@@ -252,7 +257,7 @@ fn metrics() -> Vec<MetricHead> {
 }
 
 impl MetricHead {
-    pub(super) fn of(metric: &Metric) -> MetricHead {
+    pub(crate) fn of(metric: &Metric) -> MetricHead {
         MetricHead {
             name: metric.name,
             heading: metric.heading,
@@ -357,6 +362,6 @@ fn groups(layout: &Layout, cells: &BTreeMap<(usize, usize), Cell>) -> Vec<Group>
 
 /// To six significant digits, as every number of the report: more would tell one machine's
 /// mathematics from another's, and nothing else.
-pub(super) fn six(value: f64) -> f64 {
+pub(crate) fn six(value: f64) -> f64 {
     format!("{value:.5e}").parse().unwrap_or(value)
 }

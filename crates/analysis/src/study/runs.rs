@@ -112,7 +112,7 @@ fn without_seed(run: &StudyRun) -> String {
 }
 
 impl ParameterAxis {
-    pub(super) fn of(parameter: &ParameterHead) -> ParameterAxis {
+    pub(crate) fn of(parameter: &ParameterHead) -> ParameterAxis {
         let ParameterHead { name, key, values } = parameter;
         let (numbers, unit) = match quantities(values) {
             Some((numbers, unit)) => (Some(numbers), Some(unit)),

@@ -5,6 +5,7 @@ use crate::metric::{Observed, Unit, Value, list::METRICS};
 use arrow_array::RecordBatch;
 use arrow_array::{Array, ArrayRef, BooleanArray, Float64Array, StringArray, UInt64Array};
 use arrow_schema::{Field, Schema};
+use model::reproduction::Document;
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::basic::{Compression, ZstdLevel};
@@ -134,6 +135,9 @@ impl Study {
         }
         let head: StudyHead =
             serde_json::from_value(head).map_err(|e| StudyError::damaged(&file, e))?;
+        if let Some(text) = &head.paper {
+            Document::parse(text, "paper").map_err(|e| StudyError::damaged(&file, e))?;
+        }
 
         let file = folder.join(TABLE);
         let table = File::open(&file).map_err(|source| StudyError::Read {
@@ -180,6 +184,7 @@ impl Study {
             let array = Arc::new(StringArray::from_iter_values(values));
             add(&format!("parameter:{}", parameter.name), array, false);
         }
+        add("arm", texts(|run| &run.arm), false);
         add("transport", texts(|run| &run.transport), false);
         add("policy", texts(|run| &run.policy), false);
         add("replica", numbers(|run| run.replica), false);
@@ -240,6 +245,7 @@ fn optional<'b, A: Array + 'static>(
 /// Appends the rows of `batch` to `runs`.
 fn read(head: &StudyHead, batch: &RecordBatch, runs: &mut Vec<StudyRun>) -> Result<(), String> {
     let scenario: &StringArray = column(batch, "scenario")?;
+    let arm: Option<&StringArray> = optional(batch, "arm")?;
     let transport: &StringArray = column(batch, "transport")?;
     let policy: &StringArray = column(batch, "policy")?;
     let replica: &UInt64Array = column(batch, "replica")?;
@@ -270,6 +276,10 @@ fn read(head: &StudyHead, batch: &RecordBatch, runs: &mut Vec<StudyRun>) -> Resu
                 .iter()
                 .map(|(name, array)| ((*name).to_owned(), array.value(row).to_owned()))
                 .collect(),
+            arm: match arm {
+                Some(arm) => arm.value(row).to_owned(),
+                None => label(head, transport.value(row), policy.value(row)),
+            },
             transport: transport.value(row).to_owned(),
             policy: policy.value(row).to_owned(),
             replica: replica.value(row),
@@ -282,6 +292,17 @@ fn read(head: &StudyHead, batch: &RecordBatch, runs: &mut Vec<StudyRun>) -> Resu
         }
     }));
     Ok(())
+}
+
+/// The label of an arm in a table of an earlier version, which has no column for it: `mpquic-backup`,
+/// or `quic` for what has one path.
+fn label(head: &StudyHead, transport: &str, policy: &str) -> String {
+    let full = format!("{transport}-{policy}");
+    let known = |label: &str| head.arms.iter().any(|arm| arm == label);
+    match known(transport) && !known(&full) {
+        true => transport.to_owned(),
+        false => full,
+    }
 }
 
 /// The values of one metric.

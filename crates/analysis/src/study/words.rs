@@ -4,7 +4,7 @@ use crate::metric::Unit;
 use crate::statistics::Interval;
 
 /// A value with its unit: `341 ms`, `12.3 s`, `1.2 MB`, `12.5 %`.
-pub(super) fn value(value: f64, unit: Unit) -> String {
+pub(crate) fn value(value: f64, unit: Unit) -> String {
     let size = value.abs();
     match unit {
         Unit::Seconds if size < 0.9995 => format!("{} ms", digits(value * 1e3, 3)),
@@ -12,13 +12,16 @@ pub(super) fn value(value: f64, unit: Unit) -> String {
         Unit::Bytes if size < 1e3 => format!("{value:.0} B"),
         Unit::Bytes if size < 1e6 => format!("{} kB", digits(value / 1e3, 3)),
         Unit::Bytes => format!("{} MB", digits(value / 1e6, 3)),
+        Unit::Joules if size < 0.9995 => format!("{} mJ", digits(value * 1e3, 3)),
+        Unit::Joules => format!("{} J", digits(value, 3)),
+        Unit::Milliwatts => format!("{} mW", digits(value, 3)),
         Unit::Share => format!("{} %", digits(value * 100.0, 3)),
         Unit::Count | Unit::Truth | Unit::Word => digits(value, 3),
     }
 }
 
 /// With as many significant digits, and never an exponent; zeros behind the point are kept.
-pub(super) fn digits(value: f64, digits: i32) -> String {
+pub(crate) fn digits(value: f64, digits: i32) -> String {
     if value == 0.0 || !value.is_finite() {
         return format!("{value}");
     }
@@ -31,7 +34,7 @@ pub(super) fn digits(value: f64, digits: i32) -> String {
 }
 
 /// A median with its interval: `341 ms (320 ms..360 ms)`, `>=19.9 s (19.9 s..)`.
-pub(super) fn median(
+pub(crate) fn median(
     middle: f64,
     is_bound: bool,
     range: (Option<f64>, Option<f64>),
@@ -50,7 +53,7 @@ pub(super) fn median(
 }
 
 /// A ratio: `0.42`, `0.042`, `12.3`.
-pub(super) fn ratio(ratio: f64) -> String {
+pub(crate) fn ratio(ratio: f64) -> String {
     match ratio {
         r if r >= 9.995 => digits(r, 3),
         r if r >= 0.0995 => format!("{r:.2}"),
@@ -59,12 +62,12 @@ pub(super) fn ratio(ratio: f64) -> String {
 }
 
 /// `0.38 to 0.47`.
-pub(super) fn interval(interval: Interval) -> String {
+pub(crate) fn interval(interval: Interval) -> String {
     format!("{} to {}", ratio(interval.low), ratio(interval.high))
 }
 
 /// What a ratio is to 1: `58 % lower`, `lower by a factor of 24`, `35 % higher`.
-pub(super) fn change(ratio: f64) -> String {
+pub(crate) fn change(ratio: f64) -> String {
     match ratio {
         r if r < 0.0995 => format!("lower by a factor of {}", digits(1.0 / r, 2)),
         r if r < 1.0 => format!("{} % lower", percent(1.0 - r)),
@@ -83,7 +86,7 @@ fn percent(share: f64) -> String {
 }
 
 /// A p-value: `0.032`, `< 0.001`.
-pub(super) fn p(p: f64) -> String {
+pub(crate) fn p(p: f64) -> String {
     match p {
         p if p < 0.001 => "< 0.001".to_owned(),
         p if p >= 0.9995 => "1".to_owned(),
@@ -92,7 +95,7 @@ pub(super) fn p(p: f64) -> String {
 }
 
 /// `23 of 100 (23 %, 95 % interval 16 to 32 %)`.
-pub(super) fn share(of: usize, all: usize, interval: Interval) -> String {
+pub(crate) fn share(of: usize, all: usize, interval: Interval) -> String {
     format!(
         "{of} of {all} ({:.0} %, 95 % interval {:.0} to {:.0} %)",
         100.0 * of as f64 / all.max(1) as f64,
@@ -102,7 +105,7 @@ pub(super) fn share(of: usize, all: usize, interval: Interval) -> String {
 }
 
 /// `1 run`, `3 runs`.
-pub(super) fn count(number: usize, noun: &str) -> String {
+pub(crate) fn count(number: usize, noun: &str) -> String {
     match number {
         1 => format!("1 {noun}"),
         _ => format!("{number} {noun}s"),

@@ -97,6 +97,8 @@ fn bounded(number: Observed, unit: Unit) -> String {
     let text = match unit {
         Unit::Seconds => significant(value),
         Unit::Bytes => format!("{:.1}", value / 1e3),
+        Unit::Joules => significant(value),
+        Unit::Milliwatts => format!("{value:.0}"),
         Unit::Share => format!("{:.1}", value * 100.0),
         // A median may lie between two counts.
         Unit::Count if value.fract() != 0.0 => format!("{value:.1}"),
@@ -111,16 +113,16 @@ fn bounded(number: Observed, unit: Unit) -> String {
     }
 }
 
-/// Seconds to three digits, and to the millisecond at most.
-fn significant(seconds: f64) -> String {
-    let size = seconds.abs();
+/// To three digits, and to a thousandth at most.
+fn significant(value: f64) -> String {
+    let size = value.abs();
     let decimals = match size {
         _ if size >= 99.95 => 0,
         _ if size >= 9.995 => 1,
         _ if size >= 0.9995 => 2,
         _ => 3,
     };
-    format!("{seconds:.decimals$}")
+    format!("{value:.decimals$}")
 }
 
 /// A column's head, one word a line and the unit last, as the numbers below are short.
@@ -129,6 +131,8 @@ fn head(heading: &str, unit: Unit) -> String {
     match unit {
         Unit::Seconds => format!("{words}\n[s]"),
         Unit::Bytes => format!("{words}\n[kB]"),
+        Unit::Joules => format!("{words}\n[J]"),
+        Unit::Milliwatts => format!("{words}\n[mW]"),
         Unit::Share => format!("{words}\n[%]"),
         Unit::Count | Unit::Truth | Unit::Word => words,
     }

@@ -36,6 +36,16 @@ pub const PARTS: &[&[&str]] = &[
         "cellular-bytes",
         "cellular-share",
     ],
+    &[
+        "cellular-power",
+        "cellular-energy",
+        "cellular-energy-above-idle",
+        "cellular-energy-before-failure",
+        "cellular-promotions",
+        "wifi-power",
+        "wifi-energy",
+    ],
+    &["playout-start", "stalls", "stall-longest", "stall-total"],
 ];
 
 /// The columns of all parts.

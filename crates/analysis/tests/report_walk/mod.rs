@@ -83,11 +83,13 @@ fn one(b: &Behaviour, index: usize, seed: Seed, period_ms: u64, radio: &Radio) -
         path: format!("runs/walk/{}-{}-0", b.transport, b.policy).into(),
         manifest: manifest(b, seed),
         messages: Vec::new(),
+        background: Vec::new(),
         samples: Vec::new(),
         packets: Vec::new(),
         links: radio.links.clone(),
         events: events(b),
         truncated: Vec::new(),
+        radios: walkabout_analysis::energy::Radios::default(),
     };
     messages(&mut run, b, seed, period_ms, radio);
     samples(&mut run, b, radio);
@@ -377,6 +379,7 @@ fn manifest(b: &Behaviour, seed: Seed) -> Manifest {
             congestion: "cubic".into(),
             path_manager: if kernel { "userspace" } else { "none" }.into(),
             scheduler: "default".into(),
+            server_scheduler: None,
             security: None,
         },
         kernel: "Linux 6.18.5 x86_64".into(),

@@ -76,6 +76,7 @@ pub fn study(scenarios: &[&str], arms: &[&str], seeds: u64, a_a: bool, effect: E
                 values: vec!["60 ms".into()],
             }],
             arms: arms.iter().map(|arm| (*arm).to_owned()).collect(),
+            paper: None,
         },
         runs,
     }
@@ -95,6 +96,7 @@ fn run(scenario: &str, arm: &str, replica: u64, seed: u64, value: Option<Observe
     StudyRun {
         scenario: scenario.into(),
         parameters: vec![("cellular-delay".into(), "60 ms".into())],
+        arm: arm.into(),
         transport: transport.into(),
         policy: policy.into(),
         replica,

@@ -7,6 +7,7 @@ mod doctor;
 mod list;
 mod record;
 mod report;
+mod reproduce;
 mod run;
 mod schema;
 mod serve;
@@ -30,6 +31,8 @@ pub enum Command {
     Record(record::RecordCommand),
     /// Draw the report of run folders again, without running anything.
     Report(report::Report),
+    /// Carry out the studies that come with a paper's numbers, and hold them against it.
+    Reproduce(reproduce::Reproduce),
     /// Compare two sets of runs: B against A, arm by arm.
     Compare(compare::Compare),
     /// Run scenarios in the virtual and the emulated world, and hold one against the other.
@@ -66,6 +69,7 @@ impl Command {
             Command::Test(c) => c.run(json),
             Command::Record(c) => c.run(json),
             Command::Report(c) => c.run(json),
+            Command::Reproduce(c) => c.run(json),
             Command::Compare(c) => c.run(json),
             Command::Agree(c) => c.run(json),
             Command::Collect(c) => c.run(json),

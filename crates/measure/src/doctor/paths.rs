@@ -268,8 +268,12 @@ fn scenario() -> Scenario {
         policies: Vec::new(),
         congestion: None,
         scheduler: None,
+        multipath: model::scenario::Multipath::NONE,
+        server_scheduler: None,
+        oracle: None,
         family: Family::Ipv4,
         traffic: Traffic::Bulk(Bulk::default()),
+        background: None,
         paths: PATHS
             .iter()
             .map(|(name, kind)| Path {

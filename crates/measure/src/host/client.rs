@@ -7,7 +7,7 @@ use crate::recording::Sink;
 use crate::transport::Endpoint;
 use model::record::{Event, EventKind, Message};
 use model::scenario::Traffic;
-use model::{Name, PathKind, Side, Time};
+use model::{Name, PathKind, Seed, Side, Time};
 use policy::{Action, Decision, PathManager, PathView, View};
 use traffic::hello;
 use traffic::{Half, pattern};
@@ -29,11 +29,12 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client that speaks `traffic` until `end` over `paths`, under `manager` where one
-    /// decides at run time.
+    /// A client that speaks `traffic` (what that draws comes from `seed`) until `end` over `paths`,
+    /// under `manager` where one decides at run time.
     pub fn new(
         paths: impl IntoIterator<Item = (Name, PathKind)>,
         traffic: &Traffic,
+        seed: Seed,
         end: Time,
         manager: Option<Box<dyn PathManager>>,
     ) -> Client {
@@ -46,7 +47,7 @@ impl Client {
             paths,
             traffic: traffic.clone(),
             token: None,
-            half: pattern::client(traffic),
+            half: pattern::client(traffic, seed),
             manager,
             started: false,
             next_decision: Time::ZERO,
@@ -192,6 +193,7 @@ fn describe(action: &Action) -> (usize, model::PathIndex, &'static str) {
             (connection, path, words)
         }
         Action::Close { connection, path } => (connection, path, "close"),
+        Action::Suspect { connection, path } => (connection, path, "hold it to have failed"),
         Action::SetBackup {
             connection,
             path,

@@ -6,7 +6,8 @@ use super::{
     Binding, LocalPath, PacketEndpoint, PacketSetup, SocketEndpoint, kernel, quic, raw, user,
 };
 use crate::Clock;
-use model::{Name, Seed, Time, World};
+use model::scenario::Multipath;
+use model::{Name, Scenario, Seed, Side, Time, World};
 use std::net::{IpAddr, SocketAddr};
 
 /// An entry of the list.
@@ -77,8 +78,10 @@ pub struct ClientSetup<'a> {
     pub channels: usize,
     /// The congestion controller; the stack's default when absent.
     pub congestion: Option<&'a str>,
-    /// The packet scheduler, for stacks that have several; the stack's default when absent.
+    /// This end's packet scheduler, for stacks that have several; the stack's default when absent.
     pub scheduler: Option<&'a str>,
+    /// Extensions of Multipath TCP, for the user-space stack.
+    pub extensions: &'a Multipath,
     /// The path manager the connection runs under.
     pub policy: &'a policy::list::Entry,
     /// The server's certificate.
@@ -100,11 +103,16 @@ pub struct ServerSetup<'a> {
     pub client_paths: &'a [(Name, IpAddr)],
     /// The congestion controller; the stack's default when absent.
     pub congestion: Option<&'a str>,
-    /// The packet scheduler, for stacks that have several; the stack's default when absent.
+    /// This end's packet scheduler, for stacks that have several; the stack's default when absent.
     pub scheduler: Option<&'a str>,
+    /// Extensions of Multipath TCP, for the user-space stack.
+    pub extensions: &'a Multipath,
     /// The server's certificate and key.
     pub identity: &'a quic::Identity,
 }
+
+/// The packet scheduler that answers where the client sent last.
+const FOLLOW: &str = "follow";
 
 /// Every transport, sorted by name.
 pub const TRANSPORTS: &[Entry] = &[
@@ -195,6 +203,17 @@ impl Entry {
         }
     }
 
+    /// The server's scheduler in `world`, where the scenario asks for one that is another than the
+    /// client's and the server heeds it: for the manifest.
+    pub fn server_scheduler(&self, world: World, scenario: &Scenario) -> Option<String> {
+        let asked = scenario.server_scheduler.as_deref()?;
+        let heeds = match self.implementation(world) {
+            Implementation::Walkabout => self.multipath,
+            Implementation::Kernel | Implementation::Noq => false,
+        };
+        (heeds && Some(asked) != scenario.scheduler_of(Side::Client)).then(|| asked.to_owned())
+    }
+
     /// Whether in `world` a path manager of ours decides at run time under `policy`, and not the
     /// kernel's.
     pub fn decides_at_run_time(&self, world: World, policy: &policy::list::Entry) -> bool {
@@ -235,6 +254,7 @@ fn kernel_server(
             .map(|(name, address)| (*address, name.clone()))
             .collect(),
         congestion: setup.congestion.map(str::to_owned),
+        follow: setup.scheduler == Some(FOLLOW),
         clock: setup.clock,
     })?))
 }
@@ -251,6 +271,7 @@ fn user_client(
         paths: paths.map(|p| (p.name.clone(), p.address)).collect(),
         congestion: setup.congestion,
         scheduler: setup.scheduler,
+        extensions: setup.extensions,
     };
     let client = user::Packets::connect(setup.clock.now(), config, setup.channels)?;
     let socket = raw::Socket::client(client, setup.clock, setup.paths)?;
@@ -268,6 +289,7 @@ fn user_server(
         paths: setup.client_paths.to_vec(),
         congestion: setup.congestion,
         scheduler: setup.scheduler,
+        extensions: setup.extensions,
     })?;
     let address = setup.address.ip();
     let socket = raw::Socket::server(server, setup.clock, address, setup.client_paths)?;
@@ -287,6 +309,7 @@ fn user_setup<'a>(setup: &PacketSetup<'a>, multipath: bool) -> user::Setup<'a> {
             .collect(),
         congestion: setup.congestion,
         scheduler: setup.scheduler,
+        extensions: setup.extensions,
     }
 }
 

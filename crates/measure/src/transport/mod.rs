@@ -29,6 +29,7 @@ pub mod user;
 
 use model::manifest::Stack;
 use model::record::{Event, Sample};
+use model::scenario::Multipath;
 use model::{PathIndex, Seed, Time};
 use policy::{Action, ConnectionView};
 use std::io;
@@ -89,6 +90,7 @@ pub trait PacketEndpoint: Endpoint {
 }
 
 /// What either end of a connection needs to be set up in virtual time.
+#[derive(Clone, Copy)]
 pub struct PacketSetup<'a> {
     /// The run's seed.
     pub seed: Seed,
@@ -100,8 +102,10 @@ pub struct PacketSetup<'a> {
     pub channels: usize,
     /// The congestion controller; the stack's default when absent.
     pub congestion: Option<&'a str>,
-    /// The packet scheduler, for stacks that have several; the stack's default when absent.
+    /// This end's packet scheduler, for stacks that have several; the stack's default when absent.
     pub scheduler: Option<&'a str>,
+    /// Extensions of Multipath TCP, for the user-space stack.
+    pub extensions: &'a Multipath,
     /// The path manager the connection runs under.
     pub policy: &'a policy::list::Entry,
 }

@@ -1,6 +1,7 @@
 //! Which runs an experiment consists of.
 
 use crate::transport;
+use crate::transport::list::Implementation;
 use model::{Manifest, Scenario, Seed, World};
 use network::topology::Traces;
 use network::trace::{Trace, TraceError};
@@ -43,6 +44,19 @@ pub enum SpecError {
     /// No such policy.
     #[error("no policy is called `{0}`")]
     NoPolicy(String),
+    /// Extensions of Multipath TCP over a stack that has none.
+    #[error(
+        "the scenario's [multipath] asks for {asked}, which the stack of `{transport}` in the {} world does \
+         not have: take the transport {}, or leave the table out", world.name(), capable(*world)
+    )]
+    Extensions {
+        /// The transport.
+        transport: String,
+        /// The world.
+        world: World,
+        /// What is asked for.
+        asked: String,
+    },
     /// A trace that is none.
     #[error("{}: {source}", file.display())]
     Trace {
@@ -53,11 +67,28 @@ pub enum SpecError {
     },
 }
 
+/// The transports whose stack has extensions of Multipath TCP.
+fn capable(world: World) -> &'static str {
+    match world {
+        World::Virtual => "`mptcp` or `mptcp-user`",
+        World::Emulated | World::Live => "`mptcp-user`",
+    }
+}
+
 impl RunSpec {
-    /// The transport's entry in the list.
+    /// The transport's entry in the list, if it can do what the scenario asks of it.
     pub fn transport(&self) -> Result<&'static transport::list::Entry, SpecError> {
-        transport::list::find(&self.transport)
-            .ok_or_else(|| SpecError::NoTransport(self.transport.clone()))
+        let entry = transport::list::find(&self.transport)
+            .ok_or_else(|| SpecError::NoTransport(self.transport.clone()))?;
+        let own = entry.implementation(self.world) == Implementation::Walkabout;
+        if self.scenario.multipath.is_used() && entry.multipath && !own {
+            return Err(SpecError::Extensions {
+                transport: self.transport.clone(),
+                world: self.world,
+                asked: self.scenario.multipath.in_words(),
+            });
+        }
+        Ok(entry)
     }
 
     /// The policy's entry in the list.

@@ -90,6 +90,7 @@ pub fn config(family: Family) -> Config {
         close_timeout: Duration::from_secs(60),
         scheduler: policy::scheduler::list::find("linux-default").expect("it is listed"),
         controller: policy::congestion::list::find("cubic").expect("it is listed"),
+        extensions: Default::default(),
         subflow: subflow::Config {
             // Ethernet's 1,500 bytes less the headers of IP and TCP.
             mss: match family {

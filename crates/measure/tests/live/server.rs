@@ -72,6 +72,7 @@ impl Server {
                     client_paths: &paths,
                     congestion: None,
                     scheduler: None,
+                    extensions: &model::scenario::Multipath::NONE,
                     identity: &identity,
                 })
                 .unwrap()

@@ -27,6 +27,46 @@ pub const SCENARIOS: &[(&str, &str)] = &[
         "link-down",
         include_str!("../../../../scenarios/link-down.toml"),
     ),
+    (
+        "multimob",
+        include_str!("../../../../scenarios/multimob.toml"),
+    ),
+    (
+        "multimob-bursts",
+        include_str!("../../../../scenarios/multimob-bursts.toml"),
+    ),
+    (
+        "multimob-download",
+        include_str!("../../../../scenarios/multimob-download.toml"),
+    ),
+    (
+        "multimob-field-fade",
+        include_str!("../../../../scenarios/multimob-field-fade.toml"),
+    ),
+    (
+        "multimob-field-leave",
+        include_str!("../../../../scenarios/multimob-field-leave.toml"),
+    ),
+    (
+        "multimob-field-stay",
+        include_str!("../../../../scenarios/multimob-field-stay.toml"),
+    ),
+    (
+        "multimob-radio",
+        include_str!("../../../../scenarios/multimob-radio.toml"),
+    ),
+    (
+        "multimob-requests",
+        include_str!("../../../../scenarios/multimob-requests.toml"),
+    ),
+    (
+        "multimob-revive",
+        include_str!("../../../../scenarios/multimob-revive.toml"),
+    ),
+    (
+        "multimob-walk",
+        include_str!("../../../../scenarios/multimob-walk.toml"),
+    ),
     ("steady", include_str!("../../../../scenarios/steady.toml")),
     ("walk", include_str!("../../../../scenarios/walk.toml")),
 ];

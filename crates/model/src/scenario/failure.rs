@@ -3,7 +3,7 @@
 use crate::path::{Direction, Name};
 use crate::random::Seed;
 use crate::time::Time;
-use crate::units::Span;
+use crate::units::{Probability, Span};
 use rand::RngExt;
 use schemars::JsonSchema;
 use serde::de::value::MapAccessDeserializer;
@@ -21,6 +21,9 @@ pub struct Failure {
     /// Which direction of a `silent-loss`; both when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub direction: Option<Direction>,
+    /// Which share of the packets a `silent-loss` takes, each drawn on its own; all when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss: Option<Probability>,
     /// When.
     pub at: Phase,
     /// For how long; to the end of the run when absent.
@@ -32,7 +35,7 @@ pub struct Failure {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FailureKind {
-    /// Every packet is lost; the host sees nothing.
+    /// Packets are lost, all unless `loss` says otherwise; the host sees nothing.
     SilentLoss,
     /// The interface loses its carrier; addresses stay.
     CarrierLoss,
@@ -115,6 +118,11 @@ impl<'de> Deserialize<'de> for Phase {
 }
 
 impl Failure {
+    /// Whether it is a silent loss of some packets and not of all.
+    pub fn is_partial(&self) -> bool {
+        self.loss.is_some_and(|loss| loss.get() < 1.0)
+    }
+
     /// When the failure sets in under `seed`; `index` is its place in the scenario.
     ///
     /// # Panics

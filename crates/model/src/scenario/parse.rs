@@ -177,6 +177,9 @@ impl Scenario {
     }
 }
 
+/// A variant of the traffic that hosts use among themselves: no scenario should be told of it.
+const ON_THE_WIRE: &str = "with-background";
+
 /// Says an error of serde's in this format's terms: which key, what is wrong, what was expected.
 fn explain(tree: &Spanned<DeTable<'_>>, error: &toml::de::Error) -> (KeyPath, String) {
     let found = error.span().and_then(|span| identify(tree, &span));
@@ -186,7 +189,8 @@ fn explain(tree: &Spanned<DeTable<'_>>, error: &toml::de::Error) -> (KeyPath, St
         None => (KeyPath::default(), None),
     };
     let text = error.message();
-    let quoted: Vec<&str> = text.split('`').skip(1).step_by(2).collect();
+    let mut quoted: Vec<&str> = text.split('`').skip(1).step_by(2).collect();
+    quoted.retain(|name| *name != ON_THE_WIRE);
 
     if let (Some(table), [unknown, expected @ ..]) = (table, &quoted[..])
         && text.starts_with("unknown ")
@@ -211,8 +215,8 @@ fn explain(tree: &Spanned<DeTable<'_>>, error: &toml::de::Error) -> (KeyPath, St
         return (key, message);
     }
     let message = if key == KeyPath::top("traffic") {
-        "one pattern, written as a table such as [traffic.interactive], [traffic.ping], [traffic.iperf] or \
-         [traffic.bulk], was expected"
+        "one pattern, written as a table such as [traffic.interactive], [traffic.bursts], [traffic.iperf] \
+         or [traffic.bulk], was expected"
             .to_owned()
     } else if text == "invalid type: map, expected a sequence" {
         let header = key.index(0).header();

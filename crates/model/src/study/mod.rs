@@ -16,6 +16,7 @@ use crate::World;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize};
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::str::FromStr;
 use toml::Spanned;
@@ -44,6 +45,10 @@ pub struct Study {
     #[serde(default)]
     #[schemars(length(min = 1))]
     pub policies: Option<Vec<String>>,
+    /// Arms with names and settings of their own, each under an `[[arm]]`, instead of `transports`
+    /// and `policies`.
+    #[serde(rename = "arm", default)]
+    pub arms: Vec<NamedArm>,
     /// How many seeds, or which: `100`, or `{ from = 1, count = 100 }`.
     #[serde(default)]
     pub seeds: Seeds,
@@ -64,9 +69,33 @@ pub struct Study {
     /// comparison of a thing with itself finds nothing.
     #[serde(default)]
     pub a_a: bool,
+    /// A file beside the study with the numbers of a paper, and what they are held against.
+    #[serde(default)]
+    pub paper: Option<String>,
     /// What is varied, each under a `[[parameter]]` of its own.
     #[serde(rename = "parameter", default)]
     pub parameters: Vec<Parameter>,
+}
+
+/// What takes part in a comparison: a transport under a policy, with settings of its own.
+#[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NamedArm {
+    /// The name in tables: letters, digits, `-` and `_`.
+    pub name: String,
+    /// The transport, by name.
+    pub transport: String,
+    /// The path manager, by name; none for a transport that uses one path.
+    #[serde(default)]
+    pub policy: Option<String>,
+    /// The only world in which it takes part; every world when absent.
+    #[serde(default)]
+    #[schemars(schema_with = "worlds")]
+    pub world: Option<World>,
+    /// Other values for keys of the scenarios, as a parameter names them: `{ scheduler = "follow",
+    /// "path.wifi.delay" = "20 ms" }`.
+    #[serde(default)]
+    pub set: BTreeMap<String, ParameterValue>,
 }
 
 /// A key of the scenarios, and the values it takes in turn.

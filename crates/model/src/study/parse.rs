@@ -116,7 +116,23 @@ impl Document {
         self.error("scenarios", Some(index), message)
     }
 
-    /// A setting that one of the parameters makes.
+    /// An error about a file with a paper's numbers that nobody could read: `why` says what was
+    /// tried.
+    pub fn no_paper(&self, why: &str) -> ScenarioError {
+        let name = self.study.paper.as_deref().unwrap_or_default();
+        let message = format!("`{name}` is no file beside the study that can be read ({why})");
+        self.error("paper", None, message)
+    }
+
+    /// An error at `key` of the arm at `index`.
+    pub(super) fn arm_error(&self, index: usize, key: &str, message: &str) -> ScenarioError {
+        self.place(Fault {
+            key: KeyPath::top("arm").index(index).key(key),
+            message: message.to_owned(),
+        })
+    }
+
+    /// A setting that one of the parameters makes, or an arm.
     pub(super) fn setting(&self, key: &str, value: &ParameterValue) -> Setting {
         Setting {
             key: key.to_owned(),

@@ -1,9 +1,10 @@
 //! Which runs does a study consist of, and in which order are they carried out?
 
-use super::{Document, Parameter, ParameterValue, Study};
+use super::{Document, NamedArm, Parameter, ParameterValue, Study};
 use crate::random::Seed;
 use crate::scenario::{self, Names, Scenario, ScenarioError, Setting};
 use rand::seq::SliceRandom;
+use std::collections::BTreeMap;
 
 /// More runs than this are a slip of the keyboard.
 const MOST_RUNS: u64 = 1_000_000;
@@ -58,15 +59,17 @@ impl Case {
     }
 }
 
-/// A transport under a policy.
+/// A transport under a policy, perhaps with settings of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arm {
     /// The transport's name.
     pub transport: String,
     /// The policy's name; `single` for transports without one.
     pub policy: String,
-    /// How it is called in tables: `quic`, `mpquic-backup`.
+    /// How it is called in tables: `quic`, `mpquic-backup`, or the name that the study gives it.
     pub label: String,
+    /// What it sets in every scenario.
+    pub settings: Vec<Setting>,
 }
 
 /// One run.
@@ -89,6 +92,8 @@ pub struct Plan {
     pub cases: Vec<Case>,
     /// Transports under policies, in the study's order.
     pub arms: Vec<Arm>,
+    /// The scenario as an arm sees it, by case and arm, where the arm sets something in it.
+    variants: BTreeMap<(usize, usize), Scenario>,
     /// The arm that the others are compared with.
     pub baseline: usize,
     /// Every run, in the order of tables: by case, seed, arm and replica.
@@ -126,7 +131,7 @@ impl Plan {
         let mut takes_part: Vec<Vec<usize>> = Vec::new();
         for case in &cases {
             let mut own = Vec::new();
-            for arm in arms_of(study, &case.scenario, stacks) {
+            for arm in arms_of(document, &case.scenario, stacks)? {
                 let place = arms.iter().position(|a| *a == arm).unwrap_or(arms.len());
                 if place == arms.len() {
                     arms.push(arm);
@@ -136,15 +141,23 @@ impl Plan {
             own.sort_unstable();
             takes_part.push(own);
         }
+        let variants = variants(texts, &cases, &arms, &takes_part, &names)?;
         let baseline = baseline(document, &cases, &arms, &takes_part)?;
         let runs = runs(document, &takes_part)?;
         Ok(Plan {
             order: order(study, &runs, cases.len()),
             cases,
             arms,
+            variants,
             baseline,
             runs,
         })
+    }
+
+    /// The scenario of a case as an arm runs it.
+    pub fn scenario(&self, case: usize, arm: usize) -> &Scenario {
+        let own = self.variants.get(&(case, arm));
+        own.unwrap_or(&self.cases[case].scenario)
     }
 
     /// How many blocks there are.
@@ -211,8 +224,41 @@ fn combinations(parameters: &[Parameter]) -> Vec<Combination<'_>> {
     combinations
 }
 
-/// The arms of one scenario.
-fn arms_of(study: &Study, scenario: &Scenario, stacks: &[Stack<'_>]) -> Vec<Arm> {
+/// Each case's scenario under the settings of each arm that has some.
+fn variants(
+    texts: &[ScenarioText],
+    cases: &[Case],
+    arms: &[Arm],
+    takes_part: &[Vec<usize>],
+    names: &Names<'_>,
+) -> Result<BTreeMap<(usize, usize), Scenario>, ScenarioError> {
+    let mut variants = BTreeMap::new();
+    for (place, (case, own)) in cases.iter().zip(takes_part).enumerate() {
+        let ScenarioText { text, source, .. } = &texts[case.source];
+        for &arm in own {
+            let of_arm = &arms[arm].settings;
+            if of_arm.is_empty() {
+                continue;
+            }
+            let settings = [&case.settings[..], of_arm].concat();
+            let changed = scenario::Document::parse_with(text, source, &settings)?;
+            changed.check_names(names)?;
+            variants.insert((place, arm), changed.into_scenario());
+        }
+    }
+    Ok(variants)
+}
+
+/// The arms of one scenario: those that the study names, or its transports under its policies.
+fn arms_of(
+    document: &Document,
+    scenario: &Scenario,
+    stacks: &[Stack<'_>],
+) -> Result<Vec<Arm>, ScenarioError> {
+    let study = document.study();
+    if !study.arms.is_empty() {
+        return named_arms(document, stacks);
+    }
     let transports = study.transports.as_ref().unwrap_or(&scenario.transports);
     let policies = study.policies.as_ref().unwrap_or(&scenario.policies);
     let mut arms = Vec::new();
@@ -222,13 +268,60 @@ fn arms_of(study: &Study, scenario: &Scenario, stacks: &[Stack<'_>]) -> Vec<Arm>
             transport: transport.clone(),
             policy: policy.to_owned(),
             label,
+            settings: Vec::new(),
         };
         match multipath {
             true => arms.extend(policies.iter().map(|p| arm(p, format!("{transport}-{p}")))),
             false => arms.push(arm(SINGLE, transport.clone())),
         }
     }
-    arms
+    Ok(arms)
+}
+
+/// The arms that the study names, as far as they take part in its world.
+fn named_arms(document: &Document, stacks: &[Stack<'_>]) -> Result<Vec<Arm>, ScenarioError> {
+    let study = document.study();
+    let mut arms = Vec::new();
+    for (i, arm) in study.arms.iter().enumerate() {
+        let NamedArm {
+            name,
+            transport,
+            policy,
+            world,
+            set,
+        } = arm;
+        let multipath = stacks.iter().any(|s| s.name == transport && s.multipath);
+        let policy = match (multipath, policy) {
+            (true, Some(policy)) => policy.as_str(),
+            (false, None) => SINGLE,
+            (true, None) => {
+                let message = format!("`{transport}` uses several paths; `policy` was expected");
+                return Err(document.arm_error(i, "transport", &message));
+            }
+            (false, Some(_)) => {
+                let message = format!("`{transport}` uses one path; leave `policy` out");
+                return Err(document.arm_error(i, "policy", &message));
+            }
+        };
+        if world.is_some_and(|world| world != study.world) {
+            continue;
+        }
+        let settings = set.iter().map(|(key, value)| document.setting(key, value));
+        arms.push(Arm {
+            transport: transport.clone(),
+            policy: policy.to_owned(),
+            label: name.clone(),
+            settings: settings.collect(),
+        });
+    }
+    if arms.is_empty() {
+        let message = format!(
+            "no arm takes part in the {} world; take another world",
+            study.world.name()
+        );
+        return Err(document.arm_error(0, "world", &message));
+    }
+    Ok(arms)
 }
 
 /// The place of the baseline among the arms.

@@ -245,6 +245,13 @@ impl Connection {
         if !ended || path.state.phase == Phase::Gone {
             return;
         }
+        let refused = path.tcp.failure() == Some(subflow::Failure::Refused);
+        if refused && self.is_opening(id) {
+            self.rejoin(ctx, id);
+        }
+        let Some(path) = self.path_mut(id) else {
+            return;
+        };
         path.state.phase = Phase::Gone;
         path.state.join_ack = None;
         let failure = path.tcp.failure();

@@ -164,6 +164,7 @@ impl Connection {
                 self.shared.no_join = answer.no_join;
                 self.learn_key(id, key);
                 self.connected(ctx, id);
+                self.offer_extensions(ctx);
             }
             None => self.fall_back(ctx, id, FallbackReason::NotOffered),
         }
@@ -236,6 +237,7 @@ impl Connection {
                         self.learn_key(id, key);
                         self.shared.fully_established = true;
                         self.connected(ctx, id);
+                        self.offer_extensions(ctx);
                     }
                     None => self.fall_back(ctx, id, FallbackReason::HandshakeStripped),
                 }

@@ -31,7 +31,7 @@ pub(crate) fn join_option<'a>(segment: &'a Segment<'_>) -> Option<&'a Join> {
 
 impl Connection {
     /// A number that no subflow has.
-    fn free_id(&self) -> Option<SubflowId> {
+    pub(super) fn free_id(&self) -> Option<SubflowId> {
         let free = |index: &usize| self.paths.get(*index).is_none_or(Option::is_none);
         (0..SubflowId::MAX).find(free).map(SubflowId::new)
     }
@@ -45,13 +45,14 @@ impl Connection {
         }
     }
 
-    /// Opens a subflow.
+    /// Opens a subflow; with a FAST_JOIN if it may be `fast` and both ends have that.
     pub(crate) fn open_subflow(
         &mut self,
         ctx: &mut Context<'_>,
         tuple: Tuple,
         start: Start,
         backup: bool,
+        fast: bool,
     ) -> Result<SubflowId, SubflowError> {
         self.check_multipath()?;
         if !self.shared.fully_established {
@@ -76,8 +77,11 @@ impl Connection {
         state.remote_id = self.addresses.remote_id(tuple.remote.ip());
         state.local_nonce = ctx.random.random();
         state.backup = backup;
-        self.add_path(tcp, state);
         self.emit(ctx, Event::SubflowOpening(id));
+        if fast {
+            state.fast = self.begin_fast(ctx, id, &mut tcp);
+        }
+        self.add_path(tcp, state);
         Ok(id)
     }
 
@@ -143,6 +147,9 @@ impl Connection {
         id: SubflowId,
         segment: &Segment<'_>,
     ) {
+        if self.on_fast_answer(ctx, id, segment) {
+            return;
+        }
         let Some(&Join::SynAck {
             backup,
             address_id,
@@ -150,9 +157,17 @@ impl Connection {
             nonce,
         }) = join_option(segment)
         else {
+            self.rejoin(ctx, id);
             self.reset_subflow(ctx, id, reason::MPTCP);
             return;
         };
+        if self
+            .path_mut(id)
+            .is_some_and(|p| p.state.fast.take().is_some())
+        {
+            // What a SYN was to carry has to wait for the fourth ACK, or goes elsewhere.
+            self.abandon(id);
+        }
         if let Some(path) = self.path_mut(id) {
             path.state.remote_nonce = nonce;
             path.state.remote_id = Some(address_id);

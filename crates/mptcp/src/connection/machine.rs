@@ -1,6 +1,8 @@
 //! What happens to a connection when a segment, a timer or a call comes?
 
 use super::addresses::Addresses;
+use super::extensions::Extended;
+use super::fast_join::{FastJoins, Rejoin};
 use super::path::{Path, PathState, Phase};
 use super::receiving::Receiving;
 use super::sending::Sending;
@@ -47,6 +49,10 @@ pub(crate) struct Connection {
     pub(super) sending: Sending,
     pub(super) receiving: Receiving,
     pub(super) addresses: Addresses,
+    pub(super) extended: Extended,
+    pub(super) fast_joins: FastJoins,
+    /// Subflows to open with MP_JOIN.
+    pub(crate) rejoins: Vec<Rejoin>,
     /// Where the first subflow goes.
     pub(super) first: Tuple,
     /// Whether there was ever only one subflow and everything went once: only then may it become
@@ -84,6 +90,9 @@ impl Connection {
             sending: Sending::new(ctx.config),
             receiving: Receiving::new(ctx.config.receive_buffer, ctx.now),
             addresses: Addresses::new(first),
+            extended: Extended::default(),
+            fast_joins: FastJoins::default(),
+            rejoins: Vec::new(),
             shared,
             first,
             single: true,
@@ -186,6 +195,7 @@ impl Connection {
             }
         }
         self.check_end(ctx, id);
+        self.watch_idle(ctx, id);
         self.progress(ctx);
     }
 
@@ -217,6 +227,7 @@ impl Connection {
         }
         self.poll_joins(ctx);
         self.poll_addresses(ctx);
+        self.poll_extensions(ctx);
         self.poll_retransmission(ctx);
         self.poll_closing(ctx);
         self.poll_alone(ctx);
@@ -229,6 +240,7 @@ impl Connection {
             self.sending.poll_at(),
             self.addresses.poll_at(),
             self.alone_deadline(),
+            self.extensions_poll_at(),
         ]);
         for path in self.paths.iter().flatten() {
             let join = path.state.join_ack.map(|join| join.at);
@@ -252,6 +264,8 @@ impl Connection {
                 continue;
             };
             self.shared.data_ack = self.receiving.data_ack();
+            let written = self.sending.written_until();
+            self.shared.written_until = written.map(|end| self.shared.local.numbers.number(end));
             let window = self.receiving.announce();
             path.tcp.set_receive_window(window);
             let congestion = Congestion {

@@ -1,7 +1,9 @@
 //! A connection: one byte stream each way over the subflows of RFC 8684, or over plain TCP.
 
 mod addresses;
+mod extensions;
 mod fallback;
+mod fast_join;
 mod finishing;
 mod handshake;
 mod join;
@@ -21,11 +23,16 @@ mod shared;
 mod views;
 mod window;
 
+pub use extensions::Extensions;
+pub(crate) use extensions::in_syn;
+pub use fast_join::JoinRefusal;
+pub(crate) use fast_join::Rejoin;
 pub(crate) use handshake::Start;
 pub(crate) use join::join_option;
 pub(crate) use machine::{Connection, Context};
 
 use crate::subflow;
+use crate::wire::mptcp::{FastJoinForm, Features};
 use model::Time;
 use policy::SubflowId;
 use std::net::{IpAddr, SocketAddr};
@@ -53,6 +60,8 @@ pub struct Config {
     pub scheduler: &'static policy::scheduler::list::Entry,
     /// The congestion controller.
     pub controller: &'static policy::congestion::list::Entry,
+    /// Extensions of Multipath TCP.
+    pub extensions: Extensions,
     /// The subflows' TCP.
     pub subflow: subflow::Config,
 }
@@ -106,6 +115,18 @@ pub enum Event {
     FirstData(SubflowId),
     /// This side uses the subflow as backup, or no longer.
     PriorityChanged(SubflowId, bool),
+    /// Which extensions both ends have, once that is known; none when the peer has none or does not
+    /// say. Not told where this side has none.
+    Extensions(Features),
+    /// A subflow brought nothing for its idle time though the peer has more to send: a path manager
+    /// may open others.
+    Starved(SubflowId),
+    /// A subflow begins with FAST_JOIN_OUT or FAST_JOIN_IN.
+    FastJoin(SubflowId, FastJoinForm),
+    /// What began so came to nothing: another subflow is opened with MP_JOIN.
+    FastJoinGivenUp(SubflowId),
+    /// A FAST_JOIN of the peer, or of one who pretends to be, was refused.
+    FastJoinRefused(JoinRefusal),
     /// The peer announced an address.
     AddressAnnounced {
         /// Its identifier.
@@ -142,6 +163,8 @@ pub struct SubflowInfo {
     pub potentially_failed: bool,
     /// Whether it is stale.
     pub stale: bool,
+    /// Whether it brought nothing for its idle time though the peer has more to send.
+    pub starved: bool,
     /// Congestion window, bytes.
     pub window: u64,
     /// Its TCP.
@@ -242,6 +265,7 @@ impl Connection {
                 peer_backup: state.peer_backup,
                 potentially_failed: state.potentially_failed,
                 stale: state.stale,
+                starved: state.starved,
                 window: self.controller.window(state.id),
                 tcp: path.tcp.info(now),
             });

@@ -8,7 +8,7 @@ use super::shared::Protocol;
 use super::{Failure, FallbackReason, reason};
 use crate::subflow::Received;
 use crate::wire::Segment;
-use crate::wire::mptcp::{self, Dss, Join, MptcpOption, Number};
+use crate::wire::mptcp::{self, Dss, Features, Join, MptcpOption, Number};
 use policy::{SubflowId, SubflowSet};
 
 impl Connection {
@@ -66,6 +66,7 @@ impl Connection {
                 MptcpOption::Prio { backup } => self.read_priority(ctx, id, *backup),
                 MptcpOption::Fail { dsn } => self.on_peer_fail(ctx, id, *dsn),
                 MptcpOption::FastClose { key } => self.on_fast_close(ctx, *key),
+                MptcpOption::Private(option) => self.read_private(ctx, id, option),
             }
         }
     }
@@ -100,6 +101,10 @@ impl Connection {
             self.on_data_ack(ctx, id, ack);
         }
         if let Some(mapping) = dss.mapping {
+            if self.shared.agreed.has(Features::IDLE_FLAG) && mapping.subflow_seq != 0 {
+                let length = mapping.length.saturating_sub(u16::from(dss.data_fin));
+                self.note_idle_flag(&mapping, length, dss.idle);
+            }
             self.read_mapping(ctx, id, mapping, dss.data_fin);
         }
     }
@@ -202,6 +207,7 @@ impl Connection {
         }
         if outcome.new {
             path.state.last_original = Some(ctx.now);
+            self.note_new_data(id);
         }
         ctx.counters.bad_mappings += outcome.bad;
         if let Some(fault) = outcome.fell_back {
@@ -213,7 +219,7 @@ impl Connection {
     }
 
     /// A Data ACK, with the window of the segment it came with.
-    fn on_data_ack(&mut self, ctx: &mut Context<'_>, id: SubflowId, ack: Number) {
+    pub(super) fn on_data_ack(&mut self, ctx: &mut Context<'_>, id: SubflowId, ack: Number) {
         let Some(path) = self.paths.get_mut(id.index()).and_then(Option::as_mut) else {
             return;
         };

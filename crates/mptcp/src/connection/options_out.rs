@@ -24,7 +24,7 @@ pub(super) struct Source<'a> {
 }
 
 /// The room that is left, in whole words: options are padded.
-struct Room(usize);
+pub(super) struct Room(usize);
 
 impl Room {
     fn admits(&self, option: &MptcpOption) -> bool {
@@ -32,7 +32,7 @@ impl Room {
     }
 
     /// Adds it if there is room.
-    fn add(&mut self, option: MptcpOption, options: &mut MptcpOptions) -> bool {
+    pub(super) fn add(&mut self, option: MptcpOption, options: &mut MptcpOptions) -> bool {
         let length = padded(&option);
         let admitted = length <= self.0 && !options.is_full();
         if admitted {
@@ -50,13 +50,16 @@ fn padded(option: &MptcpOption) -> usize {
 impl OptionSource for Source<'_> {
     fn options(&mut self, kind: Kind, payload: &[u8], room: usize, options: &mut MptcpOptions) {
         let mut room = Room(room);
-        if let Kind::Data { .. } = kind {
-            self.path.sent_data = true;
-        }
+        self.path.sent_data |= match kind {
+            Kind::Data { .. } => true,
+            Kind::EarlySyn => !payload.is_empty(),
+            _ => false,
+        };
         match kind {
             Kind::Reset => self.reset(&mut room, options),
             _ if self.shared.is_plain() => self.plain(kind, &mut room, options),
             Kind::Syn => self.syn(&mut room, options),
+            Kind::EarlySyn => self.early_syn(payload, &mut room, options),
             Kind::SynAck => self.syn_ack(&mut room, options),
             Kind::Ack => self.ack(&mut room, options),
             Kind::Data {
@@ -85,9 +88,10 @@ impl Source<'_> {
         }
     }
 
-    fn data_ack(&self) -> MptcpOption {
+    pub(super) fn data_ack(&self) -> MptcpOption {
         MptcpOption::Dss(Dss {
             data_fin: false,
+            idle: false,
             data_ack: self.shared.data_ack.map(Number::Wide),
             mapping: None,
         })
@@ -121,6 +125,9 @@ impl Source<'_> {
                     ..self.capable()
                 };
                 room.add(MptcpOption::Capable(capable), options);
+            }
+            (Origin::Joined, Some(_)) if self.path.fast.is_some() => {
+                self.fast_syn_ack(room, options);
             }
             (Origin::Joined, Some(peer)) => {
                 let hmac = join_hmac(
@@ -191,8 +198,10 @@ impl Source<'_> {
         let address = outbox.echoes.first().or(self.shared.announcements.front());
         let address = address.copied().map(MptcpOption::AddAddr);
         // A DATA_FIN may leave no room for what else waits, and goes in an acknowledgement after it.
-        let crowded =
-            outbox.fail.is_some() || outbox.priority.is_some() || !outbox.removed.is_empty();
+        let crowded = outbox.fail.is_some()
+            || outbox.priority.is_some()
+            || !outbox.removed.is_empty()
+            || !outbox.extensions.is_empty();
         let fin = self.shared.data_fin.map(|dsn| data_fin(self.shared, dsn));
         match fin {
             Some(fin) if address.is_none() && !crowded && room.admits(&fin) => {
@@ -245,6 +254,10 @@ impl Source<'_> {
         {
             outbox.removed.clear();
         }
+        let subtypes = self.shared.subtypes;
+        outbox.extensions.retain(|extension| {
+            !room.add(MptcpOption::Private(subtypes.write(extension)), options)
+        });
     }
 
     fn data(
@@ -277,6 +290,7 @@ impl Source<'_> {
         self.shared.fin_told |= mapping.data_fin;
         let dss = Dss {
             data_fin: mapping.data_fin,
+            idle: self.shared.is_last(mapping.dsn, payload.len()),
             data_ack: self.shared.data_ack.map(Number::Wide),
             mapping: Some(Mapping {
                 dsn: Number::Wide(mapping.dsn),
@@ -301,6 +315,7 @@ impl Source<'_> {
             self.shared.infinite = None;
             let dss = Dss {
                 data_fin: false,
+                idle: false,
                 data_ack: self.shared.data_ack.map(Number::Wide),
                 mapping: Some(Mapping {
                     dsn: Number::Wide(self.shared.local.numbers.number(begin)),
@@ -342,6 +357,7 @@ impl Source<'_> {
 fn data_fin(shared: &Shared, dsn: u64) -> MptcpOption {
     MptcpOption::Dss(Dss {
         data_fin: true,
+        idle: false,
         data_ack: shared.data_ack.map(Number::Wide),
         mapping: Some(Mapping {
             dsn: Number::Wide(dsn),

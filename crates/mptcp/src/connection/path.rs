@@ -3,7 +3,7 @@
 use super::receiving::Incoming;
 use crate::subflow::{Subflow, Tuple};
 use crate::wire::Seq;
-use crate::wire::mptcp::AddAddr;
+use crate::wire::mptcp::{AddAddr, Extension, FastJoinForm};
 use arrayvec::ArrayVec;
 use model::Time;
 use policy::SubflowId;
@@ -48,6 +48,16 @@ pub(super) struct JoinAck {
     pub(super) sent: u32,
 }
 
+/// A subflow that begins with a FAST_JOIN.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fast {
+    pub(super) form: FastJoinForm,
+    /// The data sequence number or Data ACK in the SYN.
+    pub(super) number: u64,
+    /// SYNs with the option sent, by the side that joins.
+    pub(super) syns: u32,
+}
+
 /// Options that wait for a segment of this subflow.
 #[derive(Default, Debug)]
 pub(super) struct Outbox {
@@ -59,6 +69,8 @@ pub(super) struct Outbox {
     pub(super) removed: ArrayVec<u8, 16>,
     /// MP_FAIL: the data sequence number.
     pub(super) fail: Option<u64>,
+    /// Offers, requests and their answers ([`super::extensions`]).
+    pub(super) extensions: ArrayVec<Extension, 4>,
     /// MP_TCPRST's flag and reason, for when the subflow is reset.
     pub(super) reset: Option<(bool, u8)>,
 }
@@ -70,6 +82,7 @@ impl Outbox {
             || !self.echoes.is_empty()
             || !self.removed.is_empty()
             || self.fail.is_some()
+            || !self.extensions.is_empty()
     }
 }
 
@@ -87,6 +100,13 @@ pub(super) struct PathState {
     pub(super) local_nonce: u32,
     pub(super) remote_nonce: u32,
     pub(super) join_ack: Option<JoinAck>,
+    /// How it begins, if not with MP_JOIN.
+    pub(super) fast: Option<Fast>,
+    /// Nothing came for the idle time though the peer has more to send.
+    pub(super) starved: bool,
+    /// The peer's retransmission timeout, once it said it, and when it was last asked.
+    pub(super) peer_rto: Option<Duration>,
+    pub(super) rto_asked: Option<Time>,
     /// Until when it is to be closed at the latest.
     pub(super) close_by: Option<Time>,
     /// SYNs sent.
@@ -127,6 +147,10 @@ impl PathState {
             local_nonce: 0,
             remote_nonce: 0,
             join_ack: None,
+            fast: None,
+            starved: false,
+            peer_rto: None,
+            rto_asked: None,
             close_by: None,
             syns: 0,
             backup: false,

@@ -29,6 +29,8 @@ pub(super) struct Sending {
     max_limit: u64,
     /// Whether the application has finished.
     finished: bool,
+    /// Whether the application wanted to write more than there was room for.
+    blocked: bool,
     /// Whether the end was signalled at least once.
     pub(super) fin_signalled: bool,
     /// Whether the peer acknowledged the end.
@@ -56,6 +58,7 @@ impl Sending {
             limit: INITIAL_BUFFER.min(config.send_buffer),
             max_limit: config.send_buffer,
             finished: false,
+            blocked: false,
             fin_signalled: false,
             fin_acked: false,
             timeout_at: None,
@@ -84,6 +87,11 @@ impl Sending {
     /// Whether everything was acknowledged, the end included.
     pub(super) fn is_complete(&self) -> bool {
         self.finished && self.fin_acked
+    }
+
+    /// Where all that was written ends, unless more is about to be.
+    pub(super) fn written_until(&self) -> Option<u64> {
+        (!self.blocked).then(|| self.buffer.end())
     }
 
     /// When it has something to do.
@@ -161,6 +169,7 @@ impl Connection {
             return 0;
         }
         let count = self.sending.room().min(data.len() as u64) as usize;
+        self.sending.blocked = count < data.len();
         if count > 0 {
             let (end, unsent) = (self.sending.buffer.end(), self.sending.buffer.unsent());
             if !self.shared.is_plain() {

@@ -2,7 +2,7 @@
 
 use super::numbers::DataSequence;
 use crate::wire::key;
-use crate::wire::mptcp::AddAddr;
+use crate::wire::mptcp::{AddAddr, Features, Subtypes};
 use std::collections::VecDeque;
 
 /// Which side began the connection.
@@ -71,6 +71,13 @@ pub(super) struct Shared {
     pub(super) announcements: VecDeque<AddAddr>,
     /// Resets sent.
     pub(super) resets: u64,
+    /// Under which subtypes extensions go.
+    pub(super) subtypes: Subtypes,
+    /// The extensions that both ends have.
+    pub(super) agreed: Features,
+    /// The data sequence number after all that was written; `None` while the application waits to
+    /// write more.
+    pub(super) written_until: Option<u64>,
 }
 
 impl Shared {
@@ -91,7 +98,18 @@ impl Shared {
             infinite: None,
             announcements: VecDeque::new(),
             resets: 0,
+            subtypes: Subtypes::default(),
+            agreed: Features::default(),
+            written_until: None,
         }
+    }
+
+    /// Whether the `length` bytes from `dsn` on empty the send buffer, and the peer wants to know:
+    /// nothing that was written follows them. Asked each time they are sent, so that the flag of
+    /// data that is sent again is that of the moment.
+    pub(super) fn is_last(&self, dsn: u64, length: usize) -> bool {
+        let end = dsn.wrapping_add(length as u64);
+        self.agreed.has(Features::IDLE_FLAG) && self.written_until == Some(end)
     }
 
     /// Whether Multipath TCP is spoken, or may be.

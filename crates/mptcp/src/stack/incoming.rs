@@ -1,9 +1,9 @@
 //! What becomes of a packet that arrives: whose is it, and what if it is nobody's?
 
 use super::{Stack, Transmit};
-use crate::connection::{Connection, join_option, reason};
+use crate::connection::{Connection, in_syn, join_option, reason};
 use crate::subflow::Tuple;
-use crate::wire::mptcp::{Join, MptcpOption};
+use crate::wire::mptcp::{FastJoin, Join, MptcpOption};
 use crate::wire::{Ecn, Flags, Options, Segment, Seq};
 use model::Time;
 use policy::SubflowId;
@@ -104,6 +104,16 @@ impl Stack {
             return;
         }
         let opens = segment.flags.syn && !segment.flags.ack && !segment.flags.rst;
+        if opens && self.host.config.extensions.fast_join && self.host.config.multipath {
+            match in_syn(&self.host.config.extensions, &segment.options.mptcp, false) {
+                Some(Ok(join)) => return self.on_fast_join(now, &join, segment),
+                Some(Err(_)) => {
+                    self.host.counters.fast_joins_refused.malformed += 1;
+                    return self.refuse(segment, Some(reason::MPTCP));
+                }
+                None => {}
+            }
+        }
         match join_option(segment) {
             Some(Join::Syn { token, .. }) if opens && self.host.config.multipath => {
                 self.on_join(now, *token, segment);
@@ -171,6 +181,31 @@ impl Stack {
         let start = self.numbers.start(now, tuple);
         let ctx = &mut self.host.context(now);
         match entry.connection.join(ctx, tuple, start, syn) {
+            Ok(subflow) => {
+                self.demux.insert(tuple, slot, subflow);
+                self.settle(now, slot);
+            }
+            Err(reason) => self.refuse(syn, Some(reason)),
+        }
+    }
+
+    /// A SYN that joins a connection and counts at once.
+    #[cold]
+    fn on_fast_join(&mut self, now: Time, join: &FastJoin, syn: &Segment<'_>) {
+        let token = match join {
+            FastJoin::Syn { token, .. } => self.tokens.get(token).copied(),
+            FastJoin::SynAck { .. } => None,
+        };
+        let found = token.and_then(|slot| Some((slot, self.slots.get_mut(slot)?)));
+        let Some((slot, entry)) = found.filter(|(_, e)| !e.connection.released) else {
+            self.host.counters.fast_joins_refused.no_token += 1;
+            self.refuse(syn, Some(reason::MPTCP));
+            return;
+        };
+        let tuple = tuple_of(syn);
+        let start = self.numbers.start(now, tuple);
+        let ctx = &mut self.host.context(now);
+        match entry.connection.fast_join(ctx, tuple, start, syn, join) {
             Ok(subflow) => {
                 self.demux.insert(tuple, slot, subflow);
                 self.settle(now, slot);

@@ -64,6 +64,41 @@ pub struct Counters {
     pub bad_mappings: u64,
     /// MP_FASTCLOSE received.
     pub fast_closes: u64,
+    /// FAST_JOIN accepted, sent, and followed by an MP_JOIN because they came to nothing.
+    pub fast_joins: u64,
+    /// See `fast_joins`.
+    pub fast_joins_sent: u64,
+    /// See `fast_joins`.
+    pub fast_joins_given_up: u64,
+    /// FAST_JOIN refused.
+    pub fast_joins_refused: RefusedJoins,
+    /// Options of extensions that were too short or too long.
+    pub malformed_extensions: u64,
+    /// Retransmission timeouts asked for.
+    pub rto_requests: u64,
+    /// Retransmission timeouts told.
+    pub rto_answers: u64,
+    /// Subflows that were starved.
+    pub starved: u64,
+}
+
+/// FAST_JOIN refused, by the reason.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct RefusedJoins {
+    /// No connection has the token.
+    pub no_token: u64,
+    /// The connection has not agreed on fast joins.
+    pub not_agreed: u64,
+    /// The option's HMAC was wrong.
+    pub forged: u64,
+    /// The number was outside of the window.
+    pub out_of_window: u64,
+    /// The number was used before.
+    pub replayed: u64,
+    /// The option or the data was not whole.
+    pub malformed: u64,
+    /// There were too many subflows.
+    pub resources: u64,
 }
 
 /// What connections use of their stack while it works on one of them.
@@ -203,7 +238,7 @@ impl Stack {
     }
 
     /// Opens a subflow from `local` (port 0, or one in use towards `remote`: another is chosen)
-    /// to `remote`.
+    /// to `remote`, with a FAST_JOIN where both ends have that extension.
     pub fn open_subflow(
         &mut self,
         now: Time,
@@ -223,7 +258,7 @@ impl Stack {
         let start = self.numbers.start(now, tuple);
         let id = self
             .with(now, connection, |c, ctx| {
-                c.open_subflow(ctx, tuple, start, backup)
+                c.open_subflow(ctx, tuple, start, backup, true)
             })
             .unwrap_or(Err(SubflowError::NotConnected))?;
         self.demux.insert(tuple, slot, id);

@@ -2,7 +2,7 @@
 
 use super::numbers::Numbers;
 use super::{ConnectionId, Stack};
-use crate::connection::{Connection, Context};
+use crate::connection::{Connection, Context, Rejoin};
 use crate::subflow::Tuple;
 use model::Time;
 use std::net::SocketAddr;
@@ -34,6 +34,12 @@ impl Stack {
         for tuple in entry.connection.freed.drain(..) {
             self.demux.remove(tuple);
         }
+        if !entry.connection.rejoins.is_empty() {
+            self.open_rejoins(now, slot);
+        }
+        let Some(entry) = self.slots.get_mut(slot) else {
+            return;
+        };
         if !entry.queued && entry.connection.is_ready() {
             entry.queued = true;
             self.ready.push_back(slot);
@@ -60,6 +66,31 @@ impl Stack {
                 self.tokens.remove(&token);
             }
             self.slots.remove(slot);
+        }
+    }
+
+    /// Opens with MP_JOIN what came to nothing otherwise.
+    #[cold]
+    fn open_rejoins(&mut self, now: Time, slot: usize) {
+        let rejoins = match self.slots.get_mut(slot) {
+            Some(entry) => std::mem::take(&mut entry.connection.rejoins),
+            None => return,
+        };
+        for Rejoin { tuple, backup } in rejoins {
+            let local = SocketAddr::new(tuple.local.ip(), 0);
+            let tuple = self.free_tuple(local, tuple.remote);
+            let start = self.numbers.start(now, tuple);
+            let Some(entry) = self.slots.get_mut(slot) else {
+                return;
+            };
+            let ctx = &mut self.host.context(now);
+            // A connection that is over by now wants no subflow.
+            let opened = entry
+                .connection
+                .open_subflow(ctx, tuple, start, backup, false);
+            if let Ok(id) = opened {
+                self.demux.insert(tuple, slot, id);
+            }
         }
     }
 

@@ -56,6 +56,12 @@ pub(super) struct Handshake {
     pub(super) timestamp_offset: u32,
     /// How long until it is sent again.
     pub(super) timeout: Duration,
+    /// How many SYNs are those of [`Subflow::begin_early`].
+    pub(super) early_syns: u32,
+    /// Payload sent with a SYN.
+    pub(super) early_bytes: usize,
+    /// See [`Subflow::open_early`].
+    pub(super) open: bool,
 }
 
 impl Subflow {
@@ -86,6 +92,9 @@ impl Subflow {
                 first_sent: now,
                 timestamp_offset,
                 timeout: config.initial_rto,
+                early_syns: 0,
+                early_bytes: 0,
+                open: false,
             },
             sender: Sender {
                 initial,
@@ -243,7 +252,9 @@ impl Subflow {
             None => self.rtt.reset(FALLBACK_RTO),
         }
         let (id, mss) = (congestion.id, self.agreed.payload as u64);
-        congestion.controller.opened(id, now, mss);
+        if !self.handshake.open {
+            congestion.controller.opened(id, now, mss);
+        }
         // Linux (tcp_init_transfer) begins with one segment when the SYN was sent again more
         // than once, unless it was the first that was answered (RFC 5681, section 3.1).
         let spurious = echo == Some(self.timestamp(self.handshake.first_sent));
@@ -255,6 +266,7 @@ impl Subflow {
         }
         self.update_pacing_rate(congestion);
         self.timers.keep_alive = self.config.keep_alive.map(|idle| now + idle);
+        self.rearm(now);
     }
 
     /// A segment came in SYN-SENT (RFC 9293, section 3.10.7.3).
@@ -266,7 +278,8 @@ impl Subflow {
         congestion: &mut Congestion<'_>,
     ) -> Received {
         let flags = segment.flags;
-        if flags.ack && (self.handshake.sent == 0 || segment.ack != self.sender.initial + 1) {
+        let acked = segment.ack.0.wrapping_sub((self.sender.initial + 1).0) as usize;
+        if flags.ack && (self.handshake.sent == 0 || acked > self.handshake.early_bytes) {
             if !flags.rst {
                 self.pending.reset = Some((segment.ack, None));
             }
@@ -287,6 +300,7 @@ impl Subflow {
         self.agree(now, segment);
         if flags.ack {
             self.establish(now, segment, congestion);
+            self.early_acknowledged(acked);
             self.pending.ack = true;
         } else {
             // Both began at once: answer with a SYN/ACK.
@@ -297,6 +311,7 @@ impl Subflow {
         Received {
             acceptable: true,
             established: flags.ack,
+            acked: flags.ack && acked > 0,
             ..Received::default()
         }
     }
@@ -310,7 +325,9 @@ impl Subflow {
         segment: &Segment<'_>,
         congestion: &mut Congestion<'_>,
     ) -> bool {
-        if self.handshake.sent == 0 || segment.ack != self.sender.initial + 1 {
+        // Beyond the SYN only where data was sent before the handshake was complete.
+        let acked = self.send_position(segment.ack);
+        if self.handshake.sent == 0 || acked < 0 || acked > self.sender.next as i64 {
             self.pending.reset = Some((segment.ack, None));
             return false;
         }

@@ -16,6 +16,8 @@ pub struct DataMapping {
 pub enum Kind {
     /// A SYN.
     Syn,
+    /// A SYN whose payload and options the owner wants to count before the handshake is complete.
+    EarlySyn,
     /// A SYN/ACK.
     SynAck,
     /// An acknowledgement without data, a window update, a keep-alive or window probe.

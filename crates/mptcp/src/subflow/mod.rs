@@ -12,6 +12,7 @@ mod api;
 mod config;
 mod data;
 mod delayed_ack;
+mod early;
 mod handshake;
 mod info;
 mod kind;

@@ -55,6 +55,10 @@ impl Subflow {
             received.established = true;
         }
         let (heeded, acked) = self.acknowledge(now, segment, congestion);
+        if received.established && !acked && self.handshake.open && self.handshake.sent > 1 {
+            // What went before the last SYN/ACK came to a peer that could not take it.
+            self.retransmission_timeout(now, congestion);
+        }
         if !heeded {
             return received;
         }

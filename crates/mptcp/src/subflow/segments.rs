@@ -4,6 +4,7 @@ use super::{Kind, OptionSource, State, Subflow};
 use crate::wire::{
     Ecn, Flags, MptcpOptions, OPTION_SPACE, Options, SackBlocks, Segment, Seq, Timestamps,
 };
+use bytes::Bytes;
 use model::Time;
 
 /// The bytes of one selective acknowledgement, and of the option without any, padded.
@@ -132,9 +133,18 @@ impl Subflow {
             timestamps: self.timestamps_option(now),
             ..Options::default()
         };
-        let kind = if answer { Kind::SynAck } else { Kind::Syn };
+        let mut payload = Bytes::new();
+        let kind = if answer {
+            Kind::SynAck
+        } else if self.is_early() {
+            options.timestamps = None;
+            payload = self.early_payload();
+            Kind::EarlySyn
+        } else {
+            Kind::Syn
+        };
         let room = OPTION_SPACE - options.len();
-        source.options(kind, &[], room, &mut options.mptcp);
+        source.options(kind, &payload, room, &mut options.mptcp);
         let segment = Segment {
             source: self.tuple.local,
             destination: self.tuple.remote,
@@ -154,7 +164,7 @@ impl Subflow {
             },
             window: self.receive_window.announce_syn(),
             options,
-            payload: &[],
+            payload: &payload,
         };
         self.handshake.sent += 1;
         self.handshake.due = false;

@@ -128,6 +128,9 @@ impl Subflow {
     /// Starts the retransmission timer anew: from now, or, after a probe or reordering timer,
     /// from when the first segment was sent (tcp_rearm_rto).
     pub(super) fn rearm(&mut self, now: Time) {
+        if self.is_timed_by_handshake() {
+            return;
+        }
         let Some(front) = self.board.front() else {
             self.timers.retransmission = None;
             return;
@@ -143,6 +146,9 @@ impl Subflow {
     /// Sets the timer of a tail loss probe (RFC 8985, section 7.2; tcp_schedule_loss_probe);
     /// whether one is due. `advanced` when an acknowledgement moves the retransmission timeout.
     pub(super) fn schedule_tail_probe(&mut self, now: Time, advanced: bool) -> bool {
+        if self.is_timed_by_handshake() {
+            return false;
+        }
         let calm = matches!(self.recovery.phase, Phase::Open | Phase::Cwr);
         let Some(front) = self.board.front().filter(|_| calm && self.agreed.sack) else {
             return false;

@@ -34,7 +34,13 @@ impl Subflow {
             State::Closed => return None,
             State::SynSent | State::SynReceived => {
                 if !self.handshake.due {
-                    return None;
+                    return match self.handshake.open {
+                        true => {
+                            let windows = Admission::Windows;
+                            self.send_new(now, windows, &mut congestion, options, packet)
+                        }
+                        false => None,
+                    };
                 }
                 let length = self.write_syn(now, options, packet);
                 let at = now + self.handshake.timeout;
@@ -338,7 +344,7 @@ impl Subflow {
     }
 
     /// Makes the next segment `length` long if it is longer.
-    fn split_next(&mut self, length: usize) {
+    pub(super) fn split_next(&mut self, length: usize) {
         let Some((payload, mapping)) = self.sender.unsent.front_mut() else {
             return;
         };

@@ -27,6 +27,19 @@ pub fn join_hmac(own_key: u64, peer_key: u64, own_nonce: u32, peer_nonce: u32) -
     hmac.finalize().into_bytes().into()
 }
 
+/// The truncated HMAC of a FAST_JOIN by the host with `own_key` (De Coninck and Bonaventure,
+/// MultiMob, section III-C; the key as in section 3.2 of RFC 8684): the most significant 64 bits
+/// over the token of the host that it is for, and the number, the data sequence number or Data
+/// ACK of the SYN.
+pub fn fast_join_hmac(own_key: u64, peer_key: u64, token: u32, number: u64) -> u64 {
+    let mut hmac = keyed(own_key, peer_key);
+    hmac.update(&token.to_be_bytes());
+    hmac.update(&number.to_be_bytes());
+    let hash: [u8; 32] = hmac.finalize().into_bytes().into();
+    let [a, b, c, d, e, f, g, h, ..] = hash;
+    u64::from_be_bytes([a, b, c, d, e, f, g, h])
+}
+
 /// The truncated HMAC of an ADD_ADDR by the host with `own_key` (section 3.4.1); `port` is 0
 /// when the option has none.
 pub fn add_addr_hmac(own_key: u64, peer_key: u64, id: u8, address: IpAddr, port: u16) -> u64 {

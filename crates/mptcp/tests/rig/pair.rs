@@ -32,6 +32,7 @@ pub fn config(scheduler: &str, controller: &str) -> Config {
         close_timeout: Duration::from_secs(60),
         scheduler: policy::scheduler::list::find(scheduler).expect("a scheduler of this name"),
         controller: policy::congestion::list::find(controller).expect("a controller of this name"),
+        extensions: walkabout_mptcp::connection::Extensions::default(),
         // What Multipath TCP needs in each segment with data: a DSS with 64-bit numbers.
         subflow: subflow::Config {
             option_reserve: 28,

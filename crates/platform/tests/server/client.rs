@@ -190,7 +190,7 @@ impl Client {
                 End::Quic(Box::new(quic_client(by, server, pin, channels, clock)))
             }
         };
-        let half = pattern::client(traffic);
+        let half = pattern::client(traffic, model::Seed(1));
         let mut client = Client {
             half,
             end,

@@ -124,6 +124,8 @@ mod tests {
     fn subflow(path: usize, srtt: u64, rto: u64) -> SubflowView {
         SubflowView {
             path: PathIndex(path),
+            peer: None,
+            suspected: false,
             state: PathState::Established,
             backup: path == 1,
             srtt: Some(Duration::from_millis(srtt)),
@@ -134,6 +136,7 @@ mod tests {
             lost: 0,
             in_flight: 0,
             oldest_unacked: None,
+            starved: false,
             received: 0,
         }
     }
@@ -165,6 +168,7 @@ mod tests {
         let wifi = |srtt, rto, timeouts, age: u64| SubflowView {
             timeouts,
             oldest_unacked: (age > 0).then(|| Duration::from_millis(age)),
+            starved: false,
             received: 0,
             ..subflow(0, srtt, rto)
         };

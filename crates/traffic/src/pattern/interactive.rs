@@ -10,15 +10,11 @@
 //! half starts, the download when the hello of channel 1 is there. It never ends by itself.
 
 use super::answerer::Answerer;
-use super::inbox::Inbox;
-use super::{MIN_PERIOD, MIN_SIZE};
-use crate::frame::{Kind, Writer};
+use super::periodic::{Schedule, Sender};
 use crate::{Channels, Half};
 use model::record::Message;
 use model::scenario::Interactive;
 use model::{Direction, Side, Time};
-use std::collections::VecDeque;
-use std::time::Duration;
 
 /// Its part of a scenario.
 pub const EXAMPLE: &str = r#"[traffic.interactive]
@@ -36,7 +32,7 @@ const DOWNLOAD: usize = 1;
 pub fn client(parameters: &Interactive) -> impl Half + use<> {
     Both {
         side: Side::Client,
-        sender: Sender::new(UPLOAD, Direction::Up, parameters),
+        sender: sender(UPLOAD, Direction::Up, parameters),
         answerer: answerer(DOWNLOAD, parameters),
     }
 }
@@ -45,9 +41,23 @@ pub fn client(parameters: &Interactive) -> impl Half + use<> {
 pub fn server(parameters: &Interactive) -> impl Half + use<> {
     Both {
         side: Side::Server,
-        sender: Sender::new(DOWNLOAD, Direction::Down, parameters),
+        sender: sender(DOWNLOAD, Direction::Down, parameters),
         answerer: answerer(UPLOAD, parameters),
     }
+}
+
+fn sender(channel: usize, direction: Direction, parameters: &Interactive) -> Sender {
+    let Interactive {
+        chunk_size,
+        period,
+        ack_size,
+    } = *parameters;
+    let schedule = Schedule {
+        size: chunk_size,
+        answer_size: ack_size,
+        period,
+    };
+    Sender::new(channel, direction, schedule)
 }
 
 fn answerer(channel: usize, parameters: &Interactive) -> Answerer {
@@ -73,8 +83,7 @@ impl Half for Both {
     }
 
     fn poll_at(&self) -> Option<Time> {
-        let sends = self.sender.acks.is_open() && !self.sender.finished;
-        self.sender.due.filter(|_| sends)
+        self.sender.poll_at()
     }
 
     fn is_done(&self) -> bool {
@@ -82,7 +91,7 @@ impl Half for Both {
     }
 
     fn finish(&mut self) {
-        self.sender.finished = true;
+        self.sender.finish();
     }
 
     fn unanswered(&self) -> Vec<Message> {
@@ -90,7 +99,7 @@ impl Half for Both {
     }
 
     fn error(&self) -> Option<String> {
-        let inboxes = [&self.sender.acks, self.answerer.inbox()];
+        let inboxes = [self.sender.inbox(), self.answerer.inbox()];
         match self.side {
             Side::Client => inboxes.iter().find_map(|i| i.fault()),
             Side::Server => inboxes.iter().find_map(|i| i.corruption()),
@@ -98,92 +107,13 @@ impl Half for Both {
     }
 }
 
-/// Sends the chunks of one direction and waits for their acknowledgements.
-struct Sender {
-    channel: usize,
-    direction: Direction,
-    period: Duration,
-    chunks: Writer,
-    acks: Inbox,
-    ack_bytes: u64,
-    /// When the next chunk is due; the first is when the channel is first seen open.
-    due: Option<Time>,
-    /// Whether no more chunks are to be sent.
-    finished: bool,
-    /// When each chunk without an acknowledgement was sent, oldest first. Acknowledgements
-    /// come in order: the first one belongs to the next acknowledgement.
-    waiting: VecDeque<Time>,
-}
-
-impl Sender {
-    fn new(channel: usize, direction: Direction, parameters: &Interactive) -> Sender {
-        let Interactive {
-            chunk_size,
-            period,
-            ack_size,
-        } = *parameters;
-        let ack_size = ack_size.max(MIN_SIZE).bytes();
-        Sender {
-            channel,
-            direction,
-            period: period.max(MIN_PERIOD).get(),
-            chunks: Writer::new(Kind::Chunk, chunk_size.bytes() as usize),
-            acks: Inbox::new(channel, Kind::Ack, ack_size),
-            ack_bytes: ack_size,
-            due: None,
-            finished: false,
-            waiting: VecDeque::new(),
-        }
-    }
-
-    fn poll(&mut self, now: Time, channels: &mut dyn Channels, log: &mut Vec<Message>) {
-        for id in self.acks.poll(channels) {
-            let Some(sent) = self.waiting.pop_front() else {
-                self.acks
-                    .reject(format!("chunk {id} was acknowledged before it was sent"));
-                return;
-            };
-            log.push(self.message(id, sent, Some(now)));
-        }
-        if self.finished || !self.acks.is_open() {
-            return;
-        }
-        let mut due = self.due.unwrap_or(now);
-        // After a late wake-up every missed chunk goes out, and keeps its place in the period.
-        while due <= now {
-            let (_, chunk) = self.chunks.emit();
-            channels.write(self.channel, chunk);
-            self.waiting.push_back(now);
-            due += self.period;
-        }
-        self.due = Some(due);
-    }
-
-    fn unanswered(&self) -> Vec<Message> {
-        let first = self.chunks.emitted() - self.waiting.len() as u64;
-        let ids = first..;
-        ids.zip(&self.waiting)
-            .map(|(id, &sent)| self.message(id, sent, None))
-            .collect()
-    }
-
-    fn message(&self, id: u64, sent: Time, acked: Option<Time>) -> Message {
-        super::fetch::message(
-            self.channel,
-            id,
-            self.direction,
-            [self.chunks.size(), self.ack_bytes],
-            sent,
-            acked,
-        )
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::frame::Kind;
     use crate::pattern::pipe::Pipe;
     use model::units::{ByteSize, Span};
+    use std::time::Duration;
 
     const MS: Duration = Duration::from_millis(1);
 

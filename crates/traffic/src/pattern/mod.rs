@@ -4,20 +4,27 @@
 //! [`PATTERNS`]; the compiler asks for the lines in [`client`], [`server`] and [`check`].
 
 mod answerer;
+mod beside;
 pub mod bulk;
+pub mod bursts;
 mod fetch;
 mod inbox;
 pub mod interactive;
 pub mod iperf;
+mod periodic;
 pub mod ping;
 #[cfg(test)]
 mod pipe;
+pub mod radio;
+pub mod request;
 mod timer;
 
 use crate::Half;
 use crate::frame::HEADER;
-use model::scenario::Traffic;
-use model::units::{ByteSize, Span};
+use beside::Beside;
+use model::Seed;
+use model::scenario::{Traffic, WithBackground};
+use model::units::{BitRate, ByteSize, Span};
 
 /// An entry of the list.
 #[derive(Clone, Copy, Debug)]
@@ -38,6 +45,11 @@ pub const PATTERNS: &[Entry] = &[
         example: bulk::EXAMPLE,
     },
     Entry {
+        name: "bursts",
+        summary: "series of requests in several small writes each, with pauses, as of a voice-activated application",
+        example: bursts::EXAMPLE,
+    },
+    Entry {
         name: "interactive",
         summary: "client and server each send a chunk periodically, the peer's application acknowledges each",
         example: interactive::EXAMPLE,
@@ -52,6 +64,16 @@ pub const PATTERNS: &[Entry] = &[
         summary: "a few requests for a small object, one after the other",
         example: ping::EXAMPLE,
     },
+    Entry {
+        name: "radio",
+        summary: "the server pushes at a fixed bit rate; what a play-out buffer makes of it",
+        example: radio::EXAMPLE,
+    },
+    Entry {
+        name: "request",
+        summary: "the client sends a request every period, the server answers each",
+        example: request::EXAMPLE,
+    },
 ];
 
 /// The entry called `name`.
@@ -59,13 +81,22 @@ pub fn find(name: &str) -> Option<&'static Entry> {
     PATTERNS.iter().find(|e| e.name == name)
 }
 
-/// The half that runs on the host that walks.
-pub fn client(traffic: &Traffic) -> Box<dyn Half> {
+/// The half that runs on the host that walks; what it draws comes from `seed`.
+pub fn client(traffic: &Traffic, seed: Seed) -> Box<dyn Half> {
     match traffic {
         Traffic::Interactive(parameters) => Box::new(interactive::client(parameters)),
         Traffic::Ping(parameters) => Box::new(ping::client(parameters)),
         Traffic::Bulk(parameters) => Box::new(bulk::client(parameters)),
         Traffic::Iperf(parameters) => Box::new(iperf::client(parameters)),
+        Traffic::Bursts(parameters) => Box::new(bursts::client(parameters, seed)),
+        Traffic::Request(parameters) => Box::new(request::client(parameters)),
+        Traffic::Radio(parameters) => Box::new(radio::client(parameters)),
+        Traffic::WithBackground(both) => {
+            let WithBackground { main, background } = &**both;
+            let half = request::client(&request::of(background));
+            let (main, channels) = (client(main, seed), main.channels());
+            Box::new(Beside::new(main, channels, Box::new(half)))
+        }
     }
 }
 
@@ -76,6 +107,15 @@ pub fn server(traffic: &Traffic) -> Box<dyn Half> {
         Traffic::Ping(parameters) => Box::new(ping::server(parameters)),
         Traffic::Bulk(parameters) => Box::new(bulk::server(parameters)),
         Traffic::Iperf(parameters) => Box::new(iperf::server(parameters)),
+        Traffic::Bursts(parameters) => Box::new(bursts::server(parameters)),
+        Traffic::Request(parameters) => Box::new(request::server(parameters)),
+        Traffic::Radio(parameters) => Box::new(radio::server(parameters)),
+        Traffic::WithBackground(both) => {
+            let WithBackground { main, background } = &**both;
+            let half = request::server(&request::of(background));
+            let (main, channels) = (server(main), main.channels());
+            Box::new(Beside::new(main, channels, Box::new(half)))
+        }
     }
 }
 
@@ -112,24 +152,47 @@ pub enum Impossible {
         /// Its value.
         count: u32,
     },
+    /// Writes that cannot be drawn.
+    #[error(
+        "writes of {min} to {max}; the smallest must be from 1 B, the largest no less, to {MAX_CHUNK}"
+    )]
+    Writes {
+        /// The smallest.
+        min: ByteSize,
+        /// The largest.
+        max: ByteSize,
+    },
+    /// A bit rate out of bounds.
+    #[error("a bit rate of {rate}; it must be from {MIN_RATE} to {MAX_RATE}")]
+    Rate {
+        /// Its value.
+        rate: BitRate,
+    },
+    /// A background beside traffic that has one already.
+    #[error("a background of a background")]
+    Nested,
 }
 
 /// The smallest message: a frame's header.
 pub const MIN_SIZE: ByteSize = ByteSize::from_bytes(HEADER as u64);
-/// The largest chunk or acknowledgement of `interactive` and block of `iperf`: each half holds one of
-/// each.
+/// The largest message of a pattern that repeats itself (chunk, block, burst, request, response, what a
+/// radio sends at once): each half holds one of each.
 pub const MAX_CHUNK: ByteSize = ByteSize::from_bytes(1 << 20);
 /// The largest object of `ping` and `bulk`.
 pub const MAX_OBJECT: ByteSize = ByteSize::from_bytes(1_000_000_000_000);
-/// The shortest period of `interactive`: bounds what a late wake-up has to make up for.
+/// The shortest period of anything: bounds what a late wake-up has to make up for.
 pub const MIN_PERIOD: Span = Span::from_millis(1);
-/// The longest period of `interactive`.
+/// The longest period of anything.
 pub const MAX_PERIOD: Span = Span::from_millis(3_600_000);
 /// The shortest duration of `iperf`.
 pub const MIN_DURATION: Span = Span::from_millis(1);
 /// The longest duration of `iperf`.
 pub const MAX_DURATION: Span = Span::from_millis(3_600_000);
-/// The most requests of `ping`.
+/// The slowest stream of `radio`.
+pub const MIN_RATE: BitRate = BitRate::from_bits_per_second(1_000);
+/// The fastest stream of `radio`.
+pub const MAX_RATE: BitRate = BitRate::from_bits_per_second(1_000_000_000);
+/// The most requests of `ping`, and bursts of a series.
 pub const MAX_COUNT: u32 = 1_000_000;
 
 /// Whether the halves of `traffic` can do what it asks; a server checks this before it serves
@@ -152,19 +215,23 @@ pub fn check(traffic: &Traffic) -> Result<(), Impossible> {
             })
         }
     };
+    let period = |period| match (MIN_PERIOD..=MAX_PERIOD).contains(&period) {
+        true => Ok(()),
+        false => Err(Impossible::Period { period }),
+    };
+    let count = |count| match (1..=MAX_COUNT).contains(&count) {
+        true => Ok(()),
+        false => Err(Impossible::Count { count }),
+    };
     match traffic {
         Traffic::Interactive(p) => {
             size("chunk_size", p.chunk_size, MAX_CHUNK)?;
             size("ack_size", p.ack_size, MAX_CHUNK)?;
-            if !(MIN_PERIOD..=MAX_PERIOD).contains(&p.period) {
-                return Err(Impossible::Period { period: p.period });
-            }
+            period(p.period)?;
         }
         Traffic::Ping(p) => {
             size("size", p.size, MAX_OBJECT)?;
-            if !(1..=MAX_COUNT).contains(&p.count) {
-                return Err(Impossible::Count { count: p.count });
-            }
+            count(p.count)?;
         }
         Traffic::Bulk(p) => size("size", p.size, MAX_OBJECT)?,
         Traffic::Iperf(p) => {
@@ -174,6 +241,39 @@ pub fn check(traffic: &Traffic) -> Result<(), Impossible> {
                     duration: p.duration,
                 });
             }
+        }
+        Traffic::Bursts(p) => {
+            size("burst_size", p.burst_size, MAX_CHUNK)?;
+            size("response_size", p.response_size, MAX_CHUNK)?;
+            let (min, max) = (p.write_min, p.write_max);
+            if min.bytes() == 0 || min > max || max > MAX_CHUNK {
+                return Err(Impossible::Writes { min, max });
+            }
+            period(p.interval)?;
+            period(p.pause)?;
+            count(p.count)?;
+        }
+        Traffic::Request(p) => {
+            size("request_size", p.request_size, MAX_CHUNK)?;
+            size("response_size", p.response_size, MAX_CHUNK)?;
+            period(p.period)?;
+        }
+        Traffic::Radio(p) => {
+            size("block_size", p.block_size, MAX_CHUNK)?;
+            if p.burst_size > ByteSize::from_bytes(0) {
+                size("burst_size", p.burst_size, MAX_CHUNK)?;
+            }
+            if !(MIN_RATE..=MAX_RATE).contains(&p.bitrate) {
+                return Err(Impossible::Rate { rate: p.bitrate });
+            }
+        }
+        Traffic::WithBackground(both) => {
+            let WithBackground { main, background } = &**both;
+            if matches!(main, Traffic::WithBackground(_)) {
+                return Err(Impossible::Nested);
+            }
+            check(main)?;
+            check(&Traffic::Request(request::of(background)))?;
         }
     }
     Ok(())
@@ -199,7 +299,7 @@ mod tests {
             let written = toml::to_string(&scenario).expect("TOML");
             assert_eq!(entry.example, written, "{}", entry.name);
             // Each has both halves, which have nothing to say for themselves so far.
-            for half in [client(traffic), server(traffic)] {
+            for half in [client(traffic, Seed(1)), server(traffic)] {
                 assert_eq!((half.poll_at(), half.is_done()), (None, false));
                 assert_eq!((half.unanswered().len(), half.error()), (0, None));
             }
@@ -219,6 +319,17 @@ mod tests {
             "[bulk]\nsize = '2000 GB'",
             "[iperf]\nblock_size = '2 MiB'",
             "[iperf]\nduration = '0 s'",
+            "[bursts]\nwrite_max = '20 B'",
+            "[bursts]\nwrite_min = '0 B'",
+            "[bursts]\ncount = 0",
+            "[request]\nresponse_size = '0 B'",
+            "[request]\nperiod = '2 h'",
+            "[radio]\nbitrate = '0 bit/s'",
+            "[radio]\nburst_size = '2 MiB'",
+            "[with-background.main.ping]\ncount = 0\n[with-background.background]",
+            "[with-background.main.ping]\n[with-background.background]\nperiod = '1 us'",
+            "[with-background.main.with-background.main.ping]\n[with-background.background]\n\
+             [with-background.main.with-background.background]",
         ]
         .map(|text| check(&parse(text)).expect_err(text).to_string())
         .into();

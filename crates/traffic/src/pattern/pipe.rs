@@ -32,6 +32,7 @@ struct End<'p> {
     channels: &'p mut [Channel],
     pieces: &'p mut std::iter::Cycle<std::vec::IntoIter<usize>>,
     most_queued: &'p mut usize,
+    writes: &'p mut Vec<usize>,
 }
 
 impl End<'_> {
@@ -47,6 +48,9 @@ impl Channels for End<'_> {
         let wire = &mut self.channels[channel].wires[out];
         wire.queued.extend(data);
         *self.most_queued = (*self.most_queued).max(wire.queued.len());
+        if self.side == Side::Client {
+            self.writes.push(data.len());
+        }
     }
     fn queued(&self, channel: usize) -> usize {
         self.channels[channel].wires[self.outgoing()].queued.len()
@@ -76,6 +80,8 @@ pub struct Pipe {
     pub now: Time,
     /// The most bytes that ever waited on one channel.
     pub most_queued: usize,
+    /// The size of each of the client's writes.
+    pub writes: Vec<usize>,
     channels: Vec<Channel>,
     delay: [Duration; 2],
     /// Bytes per millisecond, channel and direction.
@@ -98,6 +104,7 @@ impl Pipe {
             server_log: Vec::new(),
             now: Time::ZERO,
             most_queued: 0,
+            writes: Vec::new(),
             channels: (0..channels).map(channel).collect(),
             delay: [Duration::ZERO; 2],
             rate: usize::MAX,
@@ -150,6 +157,7 @@ impl Pipe {
             channels: &mut self.channels,
             pieces: &mut self.pieces,
             most_queued: &mut self.most_queued,
+            writes: &mut self.writes,
         };
         match side {
             Side::Client => self.client.poll(self.now, &mut end, &mut self.client_log),

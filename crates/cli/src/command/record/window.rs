@@ -80,9 +80,9 @@ pub fn count(run: &RunFolder, samples: &[&Sample], sender: Side, windows: usize)
     let has_receiver = samples
         .iter()
         .any(|s| s.side != sender && s.received_bytes.is_some());
-    let endless = !matches!(
+    let endless = matches!(
         run.manifest.scenario.traffic,
-        Traffic::Interactive(_) | Traffic::Ping(_)
+        Traffic::Bulk(_) | Traffic::Iperf(_)
     );
     let mut before: BTreeMap<(bool, u64), &Sample> = BTreeMap::new();
     for sample in samples {

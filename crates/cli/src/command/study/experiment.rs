@@ -9,8 +9,9 @@ use analysis::metric::list::METRICS;
 use analysis::study::{ParameterHead, SCHEMA, ScenarioHead, StudyHead, StudyRun};
 use measure::transport::list::TRANSPORTS;
 use measure::world::plan::RunSpec;
+use model::reproduction::Document as Paper;
 use model::scenario::builtin as scenarios;
-use model::study::{Document, Plan, ScenarioText, Stack, Study, builtin};
+use model::study::{Arm, Document, Plan, ScenarioText, Stack, Study, builtin};
 use model::{Seed, World};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,6 +19,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::outcome::Outcome;
+use super::paper;
 
 /// What the command line changes in a study.
 #[derive(Default)]
@@ -41,6 +43,8 @@ pub struct Experiment {
     texts: Vec<ScenarioText>,
     /// The text of each trace, by case.
     traces: Vec<BTreeMap<PathBuf, String>>,
+    /// What the study is held against.
+    paper: Option<Paper>,
 }
 
 impl Experiment {
@@ -95,7 +99,9 @@ impl Experiment {
             let beside = Path::new(&text.command).parent();
             input::traces(&case.scenario, beside, &text.source)
         });
+        let paper = paper::read(&document, given, folder, &plan, &metrics)?;
         Ok(Experiment {
+            paper,
             traces: traces.collect::<Result<_, _>>()?,
             document,
             plan,
@@ -119,7 +125,7 @@ impl Experiment {
         let arm = &self.plan.arms[run.arm];
         RunSpec {
             world: self.study().world,
-            scenario: self.plan.cases[run.case].scenario.clone(),
+            scenario: self.plan.scenario(run.case, run.arm).clone(),
             traces: self.traces[run.case].clone(),
             transport: arm.transport.clone(),
             policy: arm.policy.clone(),
@@ -157,7 +163,7 @@ impl Experiment {
             arm.transport,
             arm.policy
         );
-        for setting in &case.settings {
+        for setting in case.settings.iter().chain(&arm.settings) {
             let set = format!("{}={}", setting.key, setting.value);
             command.push_str(&format!(" --set {}", quoted(&set)));
         }
@@ -189,6 +195,7 @@ impl Experiment {
         StudyRun {
             scenario: case.scenario.name.clone(),
             parameters: case.parameters.clone(),
+            arm: arm.label.clone(),
             transport: arm.transport.clone(),
             policy: arm.policy.clone(),
             replica: run.replica,
@@ -237,6 +244,7 @@ impl Experiment {
             scenarios,
             parameters: parameters.collect(),
             arms: self.plan.arms.iter().map(|arm| arm.label.clone()).collect(),
+            paper: self.paper.as_ref().map(|paper| paper.text().to_owned()),
         }
     }
 
@@ -265,11 +273,27 @@ impl Experiment {
             "a_a": study.a_a,
             "order_seed": study.order_seed,
             "folders": study.folders,
-            "arms": self.plan.arms.iter().map(|arm| &arm.label).collect::<Vec<_>>(),
+            "arms": self.plan.arms.iter().map(resolved_arm).collect::<Vec<_>>(),
             "metrics": metrics.collect::<Vec<_>>(),
             "cases": cases.collect::<Vec<_>>(),
         })
     }
+}
+
+/// What an arm does; its label says it where the study does not name its arms.
+fn resolved_arm(arm: &Arm) -> Value {
+    let Arm {
+        transport,
+        policy,
+        label,
+        settings,
+    } = arm;
+    let usual = [transport.clone(), format!("{transport}-{policy}")];
+    if settings.is_empty() && usual.contains(label) {
+        return json!(label);
+    }
+    let set: BTreeMap<_, _> = settings.iter().map(|s| (&s.key, &s.value)).collect();
+    json!({"label": label, "transport": transport, "policy": policy, "set": set})
 }
 
 /// The scenarios that a study names: built in, or files in its own `folder`.

@@ -1,27 +1,23 @@
 //! `walkabout study`: a matrix of scenarios, parameters, transports, policies and seeds, carried
 //! out in random order and compared.
 
+pub mod conduct;
 mod execute;
-mod experiment;
+pub mod experiment;
 mod journal;
 mod matrix;
 mod outcome;
 mod panic;
+mod paper;
 mod progress;
 pub mod results;
 
 use super::run::input;
 use crate::failure::{Failure, conclude};
-use crate::interrupt;
 use analysis::study::Study as Results;
-use execute::Step;
 use experiment::{Changes, Experiment, quoted};
-use journal::Journal;
-use measure::world::virtual_time;
 use model::World;
 use model::study::Folders;
-use outcome::Outcome;
-use progress::Watch;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -61,7 +57,7 @@ impl Study {
     pub fn run(self, json: bool) -> Result<(), Failure> {
         let experiment = Experiment::read(&self.study, &self.changes()?)?;
         let study = experiment.study();
-        let jobs = self.side_by_side(study.world)?;
+        let jobs = conduct::side_by_side(study.world, self.jobs)?;
         experiment.check()?;
         if self.dry_run {
             let shown = matrix::show(&experiment, jobs, json);
@@ -71,63 +67,8 @@ impl Study {
             let stamp = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ");
             PathBuf::from("runs").join(format!("study-{}-{stamp}", study.name))
         });
-        let total = experiment.plan.runs.len();
-        let (mut journal, mut done) = Journal::open(&out, &experiment.resolved(), total)?;
-        let pending: Vec<usize> = experiment
-            .plan
-            .order
-            .iter()
-            .copied()
-            .filter(|place| done[*place].is_none())
-            .collect();
-        let before = total - pending.len();
-        if !json {
-            let blocks = experiment.blocks();
-            match before {
-                0 => eprintln!("{total} runs in {blocks} blocks, {jobs} side by side"),
-                _ => eprintln!("{before} of {total} runs are done already"),
-            }
-        }
-        let interrupted = interrupt::flag();
-        let mut watch = Watch::new(total, before, json);
-        let step = |step| {
-            match step {
-                Step::Tick => watch.tick(),
-                Step::Ended(place, outcome) => {
-                    journal.append(place, &outcome)?;
-                    watch.ended(outcome.error.is_some());
-                    done[place] = Some(outcome);
-                }
-            }
-            Ok(())
-        };
-        let simulate = &virtual_time::simulate;
-        let ran = match study.world {
-            World::Virtual => execute::in_virtual_time(
-                &experiment,
-                &out,
-                &pending,
-                jobs,
-                interrupted,
-                simulate,
-                step,
-            ),
-            World::Emulated | World::Live => {
-                execute::in_real_time(&experiment, &out, &pending, interrupted, step)
-            }
-        };
-        watch.finish();
-        ran?;
-        let there = done.iter().flatten().count();
-        // Whatever was asked meanwhile: when all is there, the results are written.
-        if there < total {
-            return Err(Failure::failed(format!(
-                "interrupted: {there} of {total} runs are done; to go on: {}",
-                self.again(&out)
-            )));
-        }
-        let outcomes: Vec<Outcome> = done.into_iter().flatten().collect();
-        finish(&experiment, &outcomes, &out, json)
+        let results = conduct::conduct(&experiment, &out, jobs, json, || self.again(&out))?;
+        finish(&results, &out, json)
     }
 
     fn changes(&self) -> Result<Changes, Failure> {
@@ -141,18 +82,6 @@ impl Study {
             a_a: self.a_a,
             world: self.world.as_deref().and_then(World::find),
         })
-    }
-
-    fn side_by_side(&self, world: World) -> Result<usize, Failure> {
-        let cores = || std::thread::available_parallelism().map_or(1, |n| n.get());
-        match (world, self.jobs) {
-            (World::Virtual, jobs) => Ok(jobs.map_or_else(cores, usize::from)),
-            (World::Emulated | World::Live, None | Some(1)) => Ok(1),
-            (World::Emulated | World::Live, Some(_)) => Err(Failure::usage(
-                "in the emulated world the runs of a study go one at a time, so that none \
-                 disturbs another; leave --jobs out",
-            )),
-        }
     }
 
     /// The command that goes on with this study.
@@ -183,38 +112,17 @@ impl Study {
     }
 }
 
-/// Writes and prints what a study came to; fails when runs failed.
-fn finish(
-    experiment: &Experiment,
-    outcomes: &[Outcome],
-    out: &Path,
-    json: bool,
-) -> Result<(), Failure> {
-    let rows = outcomes.iter().enumerate();
-    let results = Results {
-        head: experiment.head(),
-        runs: rows.map(|(place, o)| experiment.row(place, o)).collect(),
-    };
-    results.write(out).map_err(Failure::failed)?;
-    let written = results::write(&results, out, None)?;
-    let failed: Vec<_> = results.runs.iter().filter(|r| r.error.is_some()).collect();
+/// Prints what a study came to, and draws its page; fails when runs failed.
+fn finish(results: &Results, out: &Path, json: bool) -> Result<(), Failure> {
+    let written = results::write(results, out, None)?;
     let mut value = None;
     if json {
         let mut document = written.to_json(out)?;
         document["runs"] = json!(results.runs.len());
-        document["failed"] = json!(failed.len());
+        document["failed"] = json!(results.runs.iter().filter(|r| r.error.is_some()).count());
         value = Some(document);
     } else {
         written.print(out);
     }
-    let failure = failed.first().map(|first| {
-        Failure::failed(format!(
-            "{} of {} runs failed; the first: {}; to repeat it: {}",
-            failed.len(),
-            outcomes.len(),
-            first.error.as_deref().unwrap_or_default(),
-            first.reproduce
-        ))
-    });
-    conclude(value, failure)
+    conclude(value, conduct::failed(results))
 }

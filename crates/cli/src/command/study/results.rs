@@ -4,6 +4,7 @@
 use crate::command::report::print_parts;
 use crate::failure::Failure;
 use analysis::report;
+use analysis::reproduction::Reproduced;
 use analysis::study::{Study, StudyReport};
 use serde_json::json;
 use std::fs;
@@ -34,6 +35,11 @@ pub fn is_study(folder: &Path) -> bool {
 }
 
 impl Written {
+    /// What the study is held against, where it names a paper.
+    pub fn reproduction(&self) -> Option<&Reproduced> {
+        self.report.reproduction.as_ref()
+    }
+
     /// The machine's view: everything but the single runs, which `runs.parquet` has.
     pub fn to_json(&self, folder: &Path) -> Result<serde_json::Value, Failure> {
         let mut value = serde_json::to_value(&self.report).map_err(Failure::failed)?;
@@ -50,6 +56,13 @@ impl Written {
         print_parts(&text.parts);
         for note in &text.notes {
             println!("{note}");
+        }
+        if let Some(reproduction) = self.reproduction() {
+            let text = reproduction.text();
+            print_parts(&text.parts);
+            for note in &text.notes {
+                println!("{note}");
+            }
         }
         eprintln!("study   {}", folder.display());
         eprintln!("report  {}", self.page.display());

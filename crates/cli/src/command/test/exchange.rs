@@ -1,9 +1,9 @@
 //! How is a server asked? By the client's half of `ping` over one TCP connection, without a token.
 
 use measure::transport::LocalPath;
-use model::Time;
 use model::record::Message;
 use model::scenario::{Ping, Traffic};
+use model::{Seed, Time};
 use nix::sys::socket::{
     AddressFamily, SockFlag, SockType, SockaddrStorage, bind, connect, setsockopt, socket, sockopt,
 };
@@ -28,7 +28,8 @@ pub fn exchange(
     stream.set_nodelay(true)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     let traffic = Traffic::Ping(ping.clone());
-    let mut half = traffic::pattern::client(&traffic);
+    // `ping` draws nothing.
+    let mut half = traffic::pattern::client(&traffic, Seed(0));
     let mut channel = Channel {
         stream,
         arrived: Vec::new(),

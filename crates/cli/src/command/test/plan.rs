@@ -7,6 +7,7 @@ use model::Seed;
 use model::live::Mode;
 use model::scenario::Traffic;
 use model::spelling;
+use model::units::Span;
 use platform::api::{Experiment, ExperimentTraffic, Limits};
 use rand::{Rng, RngExt};
 use std::collections::BTreeSet;
@@ -136,21 +137,50 @@ fn number_doubles(runs: &mut [Planned]) {
 
 /// Bytes and seconds a token for any of the runs has to allow.
 pub fn needs(runs: &[Planned], limits: &Limits) -> (u64, u32) {
-    let bytes = runs.iter().map(|run| match &run.traffic {
-        Traffic::Interactive(t) => {
-            let message = t.chunk_size.bytes() + t.ack_size.bytes();
-            let period = t.period.get().as_secs_f64().max(1e-3);
-            let messages = (f64::from(run.seconds) / period).ceil() as u64 + 1;
-            // Both directions, and as much again for headers, what is sent twice, and the records.
-            4 * messages * message + (1 << 20)
-        }
-        Traffic::Ping(t) => 2 * u64::from(t.count) * (t.size.bytes() + 100) + (1 << 20),
-        // As much as the path carries.
-        _ => limits.token_bytes,
+    let bytes = runs.iter().map(|run| {
+        let bytes = needed_bytes(&run.traffic, run.seconds);
+        bytes.unwrap_or(limits.token_bytes)
     });
     let bytes = bytes.max().unwrap_or(0).min(limits.token_bytes);
     let seconds = runs.iter().map(|run| run.seconds).max().unwrap_or(0);
     (bytes, (seconds + MARGIN_SECONDS).min(limits.token_seconds))
+}
+
+/// How many bytes a session of `traffic` takes in that many seconds; `None` where it is as much as the path
+/// carries.
+fn needed_bytes(traffic: &Traffic, seconds: u32) -> Option<u64> {
+    // As much again for headers, what is sent twice, and the records.
+    let periodic = |period: Span, bytes: u64| {
+        let period = period.get().as_secs_f64().max(1e-3);
+        let messages = (f64::from(seconds) / period).ceil() as u64 + 1;
+        2 * messages * bytes + (1 << 20)
+    };
+    match traffic {
+        Traffic::Interactive(t) => {
+            // Both directions.
+            let message = t.chunk_size.bytes() + t.ack_size.bytes();
+            Some(periodic(t.period, 2 * message))
+        }
+        Traffic::Ping(t) => Some(2 * u64::from(t.count) * (t.size.bytes() + 100) + (1 << 20)),
+        Traffic::Bursts(t) => {
+            let message = t.burst_size.bytes() + t.response_size.bytes();
+            Some(periodic(t.interval, message))
+        }
+        Traffic::Request(t) => {
+            let message = t.request_size.bytes() + t.response_size.bytes();
+            Some(periodic(t.period, message))
+        }
+        Traffic::Radio(t) => {
+            let stream = t.bitrate.bits_per_second() / 8 * u64::from(seconds + 1);
+            Some(2 * (stream + t.burst_size.bytes()) + (1 << 20))
+        }
+        Traffic::WithBackground(both) => {
+            let beside = &both.background;
+            let message = beside.request_size.bytes() + beside.response_size.bytes();
+            Some(needed_bytes(&both.main, seconds)? + periodic(beside.period, message))
+        }
+        Traffic::Bulk(_) | Traffic::Iperf(_) => None,
+    }
 }
 
 fn check(experiment: &Experiment) -> Result<(), Failure> {

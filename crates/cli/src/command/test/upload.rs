@@ -23,14 +23,17 @@ pub fn document(folder: &Path) -> Result<Upload, Failure> {
     let RunFolder {
         path: _,
         manifest,
-        messages,
+        mut messages,
+        background,
         samples,
         // Captured packets stay on this machine.
         packets: _,
         links,
         mut events,
         truncated: _,
+        radios: _,
     } = run;
+    messages.extend(background);
     for event in &mut events {
         event.detail = scrub(&event.detail);
         event.cause = event.cause.as_deref().map(scrub);

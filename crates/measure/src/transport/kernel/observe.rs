@@ -197,7 +197,9 @@ pub fn view(observed: &Observed) -> SubflowView {
     let tcp = &observed.subflow.tcp;
     SubflowView {
         path: observed.path,
+        peer: Some(observed.subflow.remote.ip()),
         state: observed.state,
+        suspected: false,
         backup: observed.role.is_some_and(|r| r.backup()),
         srtt: srtt(tcp).map(Duration::from_micros),
         rto: (tcp.rto > 0).then(|| Duration::from_micros(u64::from(tcp.rto))),
@@ -207,6 +209,7 @@ pub fn view(observed: &Observed) -> SubflowView {
         lost: tcp.lost_total(),
         in_flight: tcp.outstanding(),
         oldest_unacked: observed.oldest_unacked,
+        starved: false,
         received: u64::from(tcp.segs_in),
     }
 }

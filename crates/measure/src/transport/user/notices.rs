@@ -6,6 +6,7 @@ use model::record::{Event, EventKind};
 use model::{PathIndex, Side, Time};
 use mptcp::connection::{self, FallbackReason, SubflowInfo};
 use mptcp::subflow;
+use mptcp::wire::mptcp::{FastJoinForm, Features};
 use policy::SubflowId;
 
 impl Packets {
@@ -60,6 +61,34 @@ impl Packets {
                     (false, false) => "the peer made it regular",
                 };
                 self.event(now, EventKind::PriorityChanged, Some(channel), path, detail);
+            }
+            Told::Extensions(features) => {
+                let detail = extensions(features);
+                self.event(now, EventKind::Note, Some(channel), None, detail);
+            }
+            Told::Starved(id) => {
+                self.changed = true;
+                let path = self.path_on(now, channel, id);
+                let detail =
+                    "starved: nothing came for the idle time, and the peer has more to send";
+                self.event(now, EventKind::Note, Some(channel), path, detail);
+            }
+            Told::FastJoin(id, form) => {
+                let path = self.path_on(now, channel, id);
+                let detail = match form {
+                    FastJoinForm::Out => "opened with FAST_JOIN_OUT",
+                    FastJoinForm::In => "opened with FAST_JOIN_IN",
+                };
+                self.event(now, EventKind::Note, Some(channel), path, detail);
+            }
+            Told::FastJoinGivenUp(id) => {
+                let path = self.path_on(now, channel, id);
+                let detail = "the fast join came to nothing; MP_JOIN is tried";
+                self.event(now, EventKind::Note, Some(channel), path, detail);
+            }
+            Told::FastJoinRefused(why) => {
+                let detail = format!("a fast join was refused: {why}");
+                self.event(now, EventKind::Note, Some(channel), None, detail);
             }
             Told::AddressAnnounced { id, address } => {
                 let detail = format!("the peer announced its address {id}: {address}");
@@ -201,5 +230,18 @@ fn fallback(reason: FallbackReason) -> &'static str {
         FallbackReason::NoMapping => "plain TCP: data came without a mapping",
         FallbackReason::Checksum => "plain TCP: a checksum was wrong",
         FallbackReason::Peer => "plain TCP: the peer gave Multipath TCP up",
+    }
+}
+
+fn extensions(both: Features) -> String {
+    let words = [
+        (Features::IDLE_FLAG, "idle-flag"),
+        (Features::RTO, "rto-option"),
+        (Features::FAST_JOIN, "fast-join"),
+    ];
+    let words = words.into_iter().filter(|(one, _)| both.has(*one));
+    match words.map(|(_, word)| word).collect::<Vec<_>>() {
+        none if none.is_empty() => "the peer has none of the extensions".to_owned(),
+        some => format!("extensions of both ends: {}", some.join(", ")),
     }
 }

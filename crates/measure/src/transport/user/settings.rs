@@ -1,8 +1,10 @@
 //! How is a stack configured under the names that a scenario gives?
 
+use model::scenario::Multipath;
 use model::{Name, Seed, spelling};
-use mptcp::connection::Config;
+use mptcp::connection::{Config, Extensions};
 use mptcp::subflow;
+use mptcp::wire::mptcp::Subtypes;
 use policy::congestion::list as controllers;
 use policy::scheduler::list as schedulers;
 use std::net::{IpAddr, SocketAddr};
@@ -30,6 +32,8 @@ pub struct Setup<'a> {
     pub congestion: Option<&'a str>,
     /// The packet scheduler; [`DEFAULT_SCHEDULER`] when absent.
     pub scheduler: Option<&'a str>,
+    /// Extensions of Multipath TCP.
+    pub extensions: &'a Multipath,
 }
 
 /// Why an end could not be set up.
@@ -87,6 +91,35 @@ fn scheduler(asked: Option<&str>) -> Result<&'static schedulers::Entry, UserErro
     })
 }
 
+/// The extensions that the scenario asks for.
+fn extensions(asked: &Multipath) -> Extensions {
+    let Multipath {
+        idle_flag,
+        rto_option,
+        rto_period,
+        idle_floor,
+        fast_join,
+        experiment,
+        subtypes,
+    } = *asked;
+    Extensions {
+        idle_flag,
+        rto_option,
+        rto_period: rto_period.get(),
+        idle_floor: idle_floor.get(),
+        fast_join,
+        subtypes: match subtypes {
+            None => Subtypes::Experiment(experiment),
+            Some(own) => Subtypes::Own {
+                offer: own.offer,
+                rto: own.rto,
+                fast_join_out: own.fast_join_out,
+                fast_join_in: own.fast_join_in,
+            },
+        },
+    }
+}
+
 /// The stack's configuration: Linux's (the sources are beside the fields), but for what the
 /// scenario names.
 pub(super) fn config(setup: &Setup<'_>) -> Result<Config, UserError> {
@@ -103,6 +136,7 @@ pub(super) fn config(setup: &Setup<'_>) -> Result<Config, UserError> {
         close_timeout: Duration::from_secs(60),
         scheduler: scheduler(setup.scheduler)?,
         controller: controller(setup.congestion)?,
+        extensions: extensions(setup.extensions),
         subflow: subflow::Config {
             mss: MTU - headers,
             ..subflow::Config::default()

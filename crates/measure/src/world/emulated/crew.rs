@@ -31,8 +31,13 @@ impl Crew {
     /// others get one each.
     pub fn jobs_for(traffic: &Traffic, cores: usize) -> usize {
         match traffic {
-            Traffic::Interactive(_) | Traffic::Ping(_) => cores * LOW_RATE_RUNS_PER_CORE,
+            Traffic::Interactive(_)
+            | Traffic::Ping(_)
+            | Traffic::Bursts(_)
+            | Traffic::Request(_)
+            | Traffic::Radio(_) => cores * LOW_RATE_RUNS_PER_CORE,
             Traffic::Bulk(_) | Traffic::Iperf(_) => (cores / 2).max(1),
+            Traffic::WithBackground(both) => Crew::jobs_for(&both.main, cores),
         }
     }
 

@@ -17,9 +17,10 @@ use crate::world::machine;
 use crate::world::plan::RunSpec;
 use model::live::{Ended, TokenRefused};
 use model::manifest::{Stack, Status};
-use model::scenario::{Link, Path, Queue};
+use model::scenario::{Link, Multipath, Path, Queue};
 use model::units::Span;
 use model::{Family, Manifest, Name, Scenario, Seed, Time, World};
+use policy::list::Parameters;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
@@ -197,6 +198,7 @@ fn drive(
         channels: run.traffic.channels(),
         congestion: None,
         scheduler: None,
+        extensions: &Multipath::NONE,
         policy,
         pin: quic::Pin(test.certificate_sha256),
         binding: Binding::Interface,
@@ -205,8 +207,8 @@ fn drive(
     *stack = endpoint.stack();
     let decides = transport.decides_at_run_time(World::Live, policy);
     let paths = test.paths.iter().map(|p| (p.name.clone(), p.kind));
-    let manager = decides.then(|| (policy.make)());
-    let client = Client::new(paths, &run.traffic, deadline.get(), manager)
+    let manager = decides.then(|| (policy.make)(&Parameters::default()));
+    let client = Client::new(paths, &run.traffic, seed, deadline.get(), manager)
         .with_token(&*run.token)
         .with_deadline(deadline);
     let stop = StopFlag::new().map_err(|error| format!("no event descriptor: {error}"))?;
@@ -280,6 +282,7 @@ fn scenario(test: &Test, run: &LiveRun) -> Scenario {
         changes: Vec::new(),
         walk: None,
     });
+    let (traffic, background) = run.traffic.parts();
     Scenario {
         // One pattern is not compared with another.
         name: format!("{}-{}", run.facts.experiment, run.traffic.name()),
@@ -289,8 +292,12 @@ fn scenario(test: &Test, run: &LiveRun) -> Scenario {
         policies: vec![run.policy.clone()],
         congestion: None,
         scheduler: None,
+        multipath: Multipath::NONE,
+        server_scheduler: None,
+        oracle: None,
         family: Family::of(test.server.ip()),
-        traffic: run.traffic.clone(),
+        traffic: traffic.clone(),
+        background: background.cloned(),
         paths: paths.collect(),
         failures: Vec::new(),
     }

@@ -16,6 +16,7 @@ pub(super) fn check(failures: &[Failure], paths: &[Path], duration: Span) -> Res
             path,
             kind,
             direction,
+            loss,
             at,
             duration: length,
         } = failure;
@@ -32,6 +33,11 @@ pub(super) fn check(failures: &[Failure], paths: &[Path], duration: Span) -> Res
             direction.is_none() || *kind == FailureKind::SilentLoss,
             &key.key("direction"),
             "only a `silent-loss` has a direction; an interface fails in both",
+        )?;
+        require(
+            loss.is_none() || *kind == FailureKind::SilentLoss,
+            &key.key("loss"),
+            "only a `silent-loss` takes a share of the packets; an interface fails for all",
         )?;
         match at {
             Phase::Fixed(at) => within_run(*at, duration, &key.key("at"))?,

@@ -2,10 +2,10 @@
 
 mod failures;
 mod paths;
+mod traffic;
 
 use super::key::KeyPath;
 use super::parse::one_of;
-use super::traffic::Traffic;
 use super::{Scenario, ScenarioError};
 use crate::units::Span;
 
@@ -61,9 +61,6 @@ pub struct Names<'n> {
     pub schedulers: &'n [&'n str],
 }
 
-/// An interactive message carries its number and kind: 9 bytes (MultipathTester's ack).
-const SMALLEST_MESSAGE: u64 = 9;
-
 /// `Err` with a sentence about `key`.
 pub(crate) fn fault<T>(key: &KeyPath, wrong: impl AsRef<str>) -> Result<T, Fault> {
     Err(Fault {
@@ -87,8 +84,12 @@ pub(super) fn scenario(scenario: &Scenario) -> Result<(), Fault> {
         policies,
         congestion,
         scheduler,
+        multipath,
+        server_scheduler,
         family: _,
+        oracle,
         traffic: pattern,
+        background,
         paths,
         failures,
     } = scenario;
@@ -108,10 +109,22 @@ pub(super) fn scenario(scenario: &Scenario) -> Result<(), Fault> {
     if let Some(congestion) = congestion {
         plain_name(congestion, &KeyPath::top("congestion"))?;
     }
-    if let Some(scheduler) = scheduler {
-        plain_name(scheduler, &KeyPath::top("scheduler"))?;
+    for (key, scheduler) in [
+        ("scheduler", scheduler),
+        ("server_scheduler", server_scheduler),
+    ] {
+        if let Some(scheduler) = scheduler {
+            plain_name(scheduler, &KeyPath::top(key))?;
+        }
     }
-    traffic(pattern)?;
+    if let Some(oracle) = oracle {
+        super::oracle::check(oracle)?;
+    }
+    super::multipath::check(multipath)?;
+    traffic::check(pattern)?;
+    if let Some(background) = background {
+        traffic::background(background)?;
+    }
     paths::check(paths, *duration)?;
     failures::check(failures, paths, *duration)
 }
@@ -136,14 +149,20 @@ pub(super) fn names(scenario: &Scenario, known: &Names<'_>) -> Result<(), Fault>
             )?;
         }
     }
-    let Some(name) = scenario.scheduler.as_deref() else {
-        return Ok(());
-    };
-    require(
-        schedulers.contains(&name),
-        &KeyPath::top("scheduler"),
-        format!("unknown scheduler `{name}`; {}", one_of(name, schedulers)),
-    )
+    for (key, name) in [
+        ("scheduler", &scenario.scheduler),
+        ("server_scheduler", &scenario.server_scheduler),
+    ] {
+        let Some(name) = name.as_deref() else {
+            continue;
+        };
+        require(
+            schedulers.contains(&name),
+            &KeyPath::top(key),
+            format!("unknown scheduler `{name}`; {}", one_of(name, schedulers)),
+        )?;
+    }
+    Ok(())
 }
 
 /// A name that is also part of a file's name.
@@ -173,52 +192,6 @@ pub(crate) fn list_of_names(names: &[String], key: &KeyPath) -> Result<(), Fault
         )?;
     }
     Ok(())
-}
-
-fn traffic(traffic: &Traffic) -> Result<(), Fault> {
-    let key = KeyPath::top("traffic").key(traffic.name());
-    match traffic {
-        Traffic::Interactive(t) => {
-            for (name, size) in [("chunk_size", t.chunk_size), ("ack_size", t.ack_size)] {
-                require(
-                    size.bytes() >= SMALLEST_MESSAGE,
-                    &key.key(name),
-                    format!(
-                        "`{size}` is too small: a message's number and kind take \
-                         {SMALLEST_MESSAGE} B"
-                    ),
-                )?;
-            }
-            require(
-                t.period > Span::ZERO,
-                &key.key("period"),
-                "no time between two chunks; give a time such as `100 ms`",
-            )
-        }
-        Traffic::Ping(t) => {
-            let count = key.key("count");
-            require(t.count > 0, &count, "at least 1 request was expected")?;
-            let size = key.key("size");
-            require(t.size.bytes() > 0, &size, "at least `1 B` was expected")
-        }
-        Traffic::Bulk(t) => {
-            let size = key.key("size");
-            require(t.size.bytes() > 0, &size, "at least `1 B` was expected")
-        }
-        Traffic::Iperf(t) => {
-            let duration = key.key("duration");
-            let long = "no time to send; give a time such as `7 s`";
-            require(t.duration > Span::ZERO, &duration, long)?;
-            let size = t.block_size;
-            require(
-                size.bytes() >= SMALLEST_MESSAGE,
-                &key.key("block_size"),
-                format!(
-                    "`{size}` is too small: a block's number and kind take {SMALLEST_MESSAGE} B"
-                ),
-            )
-        }
-    }
 }
 
 /// A moment at which something can still be seen.

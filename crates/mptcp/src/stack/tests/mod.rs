@@ -1,9 +1,11 @@
 //! Two stacks talk to each other.
 
 mod fallback;
+mod fast_join;
 mod finishing;
 mod handshake;
 mod paths;
 mod rig;
 mod scheduler;
+mod starvation;
 mod transfer;

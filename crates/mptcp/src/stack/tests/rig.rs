@@ -42,6 +42,7 @@ pub(super) fn config() -> Config {
         close_timeout: Duration::from_secs(60),
         scheduler: &scheduler::LOWEST,
         controller: policy::congestion::list::find("reno").unwrap(),
+        extensions: crate::connection::Extensions::default(),
         subflow: subflow::Config::default(),
     }
 }

@@ -18,6 +18,10 @@ pub struct Dss {
     /// DATA_FIN: the mapping covers one more than its data, or, with length 1 and subflow
     /// sequence number 0, nothing else.
     pub data_fin: bool,
+    /// MP_IDLE: the data empties its sender's send buffer (De Coninck and Bonaventure, MultiMob,
+    /// section III-B). A bit that RFC 8684 reserves; it says something only where both ends agreed
+    /// on it.
+    pub idle: bool,
     /// Data ACK.
     pub data_ack: Option<Number>,
     /// Data sequence mapping.
@@ -45,6 +49,7 @@ mod flag {
     pub const MAPPING: u8 = 0x04;
     pub const WIDE_DSN: u8 = 0x08;
     pub const DATA_FIN: u8 = 0x10;
+    pub const IDLE: u8 = 0x20;
 }
 
 impl Number {
@@ -110,6 +115,7 @@ impl Dss {
         }
         Some(Dss {
             data_fin: has(flag::DATA_FIN),
+            idle: has(flag::IDLE),
             data_ack: has(flag::ACK).then(|| Number::parse(&mut bytes, has(flag::WIDE_ACK))),
             mapping: has(flag::MAPPING).then(|| Mapping {
                 dsn: Number::parse(&mut bytes, has(flag::WIDE_DSN)),
@@ -122,6 +128,7 @@ impl Dss {
 
     pub(super) fn emit(&self, mut out: &mut [u8]) {
         let mut flags = if self.data_fin { flag::DATA_FIN } else { 0 };
+        flags |= if self.idle { flag::IDLE } else { 0 };
         flags |= match self.data_ack {
             Some(Number::Wide(_)) => flag::ACK | flag::WIDE_ACK,
             Some(Number::Narrow(_)) => flag::ACK,

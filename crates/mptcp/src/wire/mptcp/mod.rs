@@ -3,12 +3,16 @@
 mod add_addr;
 mod capable;
 mod dss;
+mod extension;
 mod join;
+mod private;
 
 pub use add_addr::AddAddr;
 pub use capable::Capable;
 pub use dss::{Dss, Mapping, Number};
+pub use extension::{Extension, FastJoin, FastJoinForm, Features, NotRead, Subtypes};
 pub use join::Join;
+pub use private::Private;
 
 use arrayvec::ArrayVec;
 use bytes::BufMut;
@@ -65,6 +69,8 @@ pub enum MptcpOption {
         /// The reason's code.
         reason: u8,
     },
+    /// One of a subtype that has no meaning of its own.
+    Private(Private),
 }
 
 impl MptcpOption {
@@ -82,6 +88,7 @@ impl MptcpOption {
             MptcpOption::Prio { .. } => 3,
             MptcpOption::Fail { .. } | MptcpOption::FastClose { .. } => 12,
             MptcpOption::Reset { .. } => 4,
+            MptcpOption::Private(private) => 3 + private.body.len(),
         }
     }
 
@@ -124,6 +131,9 @@ impl MptcpOption {
                     reason,
                 })
             }
+            subtype if Private::SUBTYPES.contains(&subtype) => {
+                Private::parse(subtype, low, rest).map(MptcpOption::Private)
+            }
             _ => None,
         }
     }
@@ -158,6 +168,7 @@ impl MptcpOption {
                 out.put_u8(TCPRST << 4 | u8::from(*transient));
                 out.put_u8(*reason);
             }
+            MptcpOption::Private(private) => private.emit(out),
         }
         length
     }

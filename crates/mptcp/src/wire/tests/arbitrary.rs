@@ -79,13 +79,16 @@ pub fn dss() -> impl Strategy<Value = MptcpOption> {
             checksum,
         },
     );
-    (any::<bool>(), of(number()), of(mapping)).prop_map(|(data_fin, data_ack, mapping)| {
-        MptcpOption::Dss(Dss {
-            data_fin,
-            data_ack,
-            mapping,
-        })
-    })
+    (any::<[bool; 2]>(), of(number()), of(mapping)).prop_map(
+        |([data_fin, idle], data_ack, mapping)| {
+            MptcpOption::Dss(Dss {
+                data_fin,
+                idle,
+                data_ack,
+                mapping,
+            })
+        },
+    )
 }
 
 pub fn add_addr() -> impl Strategy<Value = MptcpOption> {
@@ -104,6 +107,16 @@ pub fn add_addr() -> impl Strategy<Value = MptcpOption> {
         .prop_map(MptcpOption::AddAddr)
 }
 
+fn private() -> impl Strategy<Value = MptcpOption> {
+    (9..=15_u8, 0..16_u8, vec(any::<u8>(), 0..=37)).prop_map(|(subtype, low, body)| {
+        MptcpOption::Private(Private {
+            subtype,
+            low,
+            body: body.into_iter().collect(),
+        })
+    })
+}
+
 /// Any Multipath TCP option that a segment with these flags may have.
 pub fn mptcp_option(syn: bool, ack: bool) -> impl Strategy<Value = MptcpOption> {
     prop_oneof![
@@ -117,6 +130,7 @@ pub fn mptcp_option(syn: bool, ack: bool) -> impl Strategy<Value = MptcpOption> 
         any::<u64>().prop_map(|key| MptcpOption::FastClose { key }),
         (any::<bool>(), any::<u8>())
             .prop_map(|(transient, reason)| MptcpOption::Reset { transient, reason }),
+        private(),
     ]
 }
 

@@ -265,6 +265,7 @@ fn mptcp() -> Vec<Parts> {
                     data_ack,
                     mapping: Some(mapping),
                     data_fin: false,
+                    idle: false,
                 };
                 forms.push((ACK, MptcpOption::Dss(data), b"data"));
                 let mapping = Mapping {
@@ -277,6 +278,7 @@ fn mptcp() -> Vec<Parts> {
                     data_ack,
                     mapping: Some(mapping),
                     data_fin: true,
+                    idle: false,
                 };
                 forms.push((ACK, MptcpOption::Dss(fin), b""));
             }
@@ -319,14 +321,17 @@ fn mptcp() -> Vec<Parts> {
         ));
     }
 
+    forms.extend(extensions());
+
     let options = |option: MptcpOption| {
         let mptcp = [option].into_iter().collect();
         let mut options = Options {
             mptcp,
             ..Options::default()
         };
-        // An ADD_ADDR of IPv6 with a port leaves no room for them.
-        if options.len() + 12 <= OPTION_SPACE {
+        // An ADD_ADDR of IPv6 with a port leaves no room for them, nor does a fast join beside the
+        // MSS.
+        if options.len() + 12 + 4 <= OPTION_SPACE {
             options.timestamps = Some(Timestamps {
                 value: 77,
                 echo: 66,
@@ -338,4 +343,73 @@ fn mptcp() -> Vec<Parts> {
         .into_iter()
         .map(|(flags, option, data)| (flags, options(option), data))
         .collect()
+}
+
+/// Each form of each extension, under the experimental subtype and under subtypes of their own,
+/// and the flag of a data sequence signal.
+fn extensions() -> Vec<(Flags, MptcpOption, &'static [u8])> {
+    let own = Subtypes::Own {
+        offer: 9,
+        rto: 10,
+        fast_join_out: 11,
+        fast_join_in: 14,
+    };
+    let mapping = Mapping {
+        dsn: Number::Wide(9),
+        subflow_seq: 1,
+        length: 4,
+        checksum: None,
+    };
+    let idle = Dss {
+        data_fin: false,
+        idle: true,
+        data_ack: Some(Number::Wide(8)),
+        mapping: Some(mapping),
+    };
+    let mut forms: Vec<(Flags, MptcpOption, &'static [u8])> =
+        vec![(ACK, MptcpOption::Dss(idle), b"data")];
+    for subtypes in [Subtypes::default(), own] {
+        for (flags, extension, data) in each_extension() {
+            let option = MptcpOption::Private(subtypes.write(&extension));
+            forms.push((flags, option, data));
+        }
+    }
+    forms
+}
+
+/// Each form of each extension, with the flags and data of its segment.
+pub fn each_extension() -> Vec<(Flags, Extension, &'static [u8])> {
+    let mut all: Vec<(Flags, Extension, &'static [u8])> = Vec::new();
+    for answer in [false, true] {
+        let features = Features(0x07);
+        all.push((ACK, Extension::Offer { answer, features }, b""));
+    }
+    all.push((ACK, Extension::RtoRequest, b""));
+    let rto = std::time::Duration::from_micros(0x0102_0304);
+    all.push((ACK, Extension::RtoAnswer(rto), b""));
+    for (form, data) in [
+        (FastJoinForm::Out, b"data".as_slice()),
+        (FastJoinForm::In, b""),
+    ] {
+        for checksum in [None, Some(10)] {
+            let join = FastJoin::Syn {
+                form,
+                backup: checksum.is_some(),
+                address_id: 3,
+                token: 0x1112_1314,
+                number: 0x2122_2324_2526_2728,
+                hmac: 0x3132_3334_3536_3738,
+                checksum,
+            };
+            all.push((SYN, Extension::FastJoin(join), data));
+        }
+        let answer = FastJoin::SynAck {
+            form,
+            backup: false,
+            address_id: 4,
+            hmac: 0x4142_4344_4546_4748,
+        };
+        all.push((SYN_ACK, Extension::FastJoin(answer), b""));
+    }
+    all
 }

@@ -143,7 +143,7 @@ fn options_of_no_form_are_ignored() {
         &[8, 4, 0, 0],
         &[254, 4, 0xf9, 0x89],
         &[30, 2],
-        &[30, 3, 0xf0],
+        &[30, 3, 0x60],
         &[2, 4, 0, 0],
         &[1, 1, 1],
     ] {
@@ -292,7 +292,7 @@ proptest! {
     /// As long as it says, of a subtype there is.
     #[test]
     fn any_multipath_option_is_read(
-        subtype in 0..=9u8,
+        subtype in 0..=15u8,
         low in 0..16u8,
         value in prop::collection::vec(any::<u8>(), 0..=OPTION_SPACE - 3),
         syn in any::<bool>(),

@@ -2,6 +2,7 @@
 
 mod arbitrary;
 mod capture;
+mod extensions;
 mod forms;
 mod linux;
 mod malformed;

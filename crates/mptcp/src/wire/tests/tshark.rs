@@ -91,6 +91,7 @@ fn said(option: &MptcpOption) -> Vec<(&'static str, String)> {
         ),
         MptcpOption::Dss(Dss {
             data_fin,
+            idle: _,
             data_ack,
             mapping,
         }) => {
@@ -126,6 +127,7 @@ fn said(option: &MptcpOption) -> Vec<(&'static str, String)> {
         MptcpOption::Fail { dsn } => (6, vec![("rawdataseqno", dsn.to_string())]),
         MptcpOption::FastClose { key } => (7, vec![("recvkey", key.to_string())]),
         MptcpOption::Reset { reason, .. } => (8, vec![("rst_reason", format!("{reason:#04x}"))]),
+        MptcpOption::Private(ref private) => (private.subtype, vec![]),
     };
     said.push(("subtype", subtype.to_string()));
     said

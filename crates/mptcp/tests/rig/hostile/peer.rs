@@ -197,6 +197,7 @@ impl Peer {
     pub fn mapping(&self, offset: u64, subflow_seq: u32, length: u16) -> MptcpOption {
         MptcpOption::Dss(Dss {
             data_fin: false,
+            idle: false,
             data_ack: Some(Number::Wide(
                 key::initial_dsn(self.server_key).wrapping_add(1),
             )),

@@ -186,6 +186,7 @@ fn data_fins_that_contradict() {
             let begin = peer.seq.since(peer.initial);
             let fin = MptcpOption::Dss(Dss {
                 data_fin: true,
+                idle: false,
                 data_ack: None,
                 mapping: Some(Mapping {
                     dsn: Number::Wide(peer.dsn(offset)),
@@ -218,6 +219,7 @@ fn data_acks_of_what_was_never_sent() {
                     pair,
                     &[MptcpOption::Dss(Dss {
                         data_fin: false,
+                        idle: false,
                         data_ack: Some(number),
                         mapping: None,
                     })],

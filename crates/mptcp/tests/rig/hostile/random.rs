@@ -128,6 +128,7 @@ fn option(odd: &Odd, peer: &Peer, payload: usize, next: u64) -> Option<MptcpOpti
             ack,
         } => MptcpOption::Dss(Dss {
             data_fin: fin,
+            idle: false,
             data_ack: ack.map(|a| number(server.wrapping_add_signed(a), narrow)),
             mapping: Some(Mapping {
                 dsn: number(peer.dsn(next).wrapping_add_signed(dsn), narrow),
@@ -142,6 +143,7 @@ fn option(odd: &Odd, peer: &Peer, payload: usize, next: u64) -> Option<MptcpOpti
             fin,
         } => MptcpOption::Dss(Dss {
             data_fin: fin,
+            idle: false,
             data_ack: Some(number(server.wrapping_add_signed(data_ack), narrow)),
             mapping: None,
         }),

@@ -208,6 +208,9 @@ fn describe(text: &mut String, host: usize, option: &MptcpOption, origins: &Orig
             if let Some(ack) = dss.data_ack {
                 let _ = write!(text, " data-ack {}", origins.dsn(|h| h != host, ack));
             }
+            if dss.idle {
+                let _ = write!(text, " MP_IDLE");
+            }
             if dss.data_fin {
                 let _ = write!(text, " DATA_FIN");
             }
@@ -228,6 +231,17 @@ fn describe(text: &mut String, host: usize, option: &MptcpOption, origins: &Orig
             write!(text, "MP_FAIL {dsn}")
         }
         MptcpOption::FastClose { .. } => write!(text, "MP_FASTCLOSE"),
+        MptcpOption::Private(private) => {
+            // Under the subtypes of the defaults.
+            let subtypes = walkabout_mptcp::wire::mptcp::Subtypes::default();
+            let read = [(false, true), (true, false), (true, true)]
+                .into_iter()
+                .find_map(|(syn, ack)| subtypes.read(private, syn, ack).ok());
+            match read {
+                Some(extension) => write!(text, "{extension:?}"),
+                None => write!(text, "{private:?}"),
+            }
+        }
         MptcpOption::Reset { transient, reason } => {
             write!(text, "MP_TCPRST reason {reason} transient {transient}")
         }

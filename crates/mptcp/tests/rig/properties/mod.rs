@@ -29,6 +29,20 @@ proptest! {
     fn the_stream_is_delivered_exactly_or_the_connection_ends_with_an_error(case in case()) {
         run::run(&case, false);
     }
+
+    /// The same with fast joins, the idle timer and the request for the timeout, at one side or
+    /// both: joins are dropped, doubled and held back, and lose their options.
+    #[test]
+    fn the_same_holds_with_extensions(
+        case in case(),
+        one_sided in proptest::option::weighted(0.2, 0..2_usize),
+    ) {
+        let mut extended = [true; 2];
+        if let Some(side) = one_sided {
+            extended[side] = false;
+        }
+        run::run_extended(&case, false, extended);
+    }
 }
 
 /// Same seed, same packets. Without the macro, which would let PROPTEST_CASES have the last word.

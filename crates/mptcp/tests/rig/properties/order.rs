@@ -21,6 +21,9 @@ enum Stage {
     #[default]
     Absent,
     Opening,
+    /// With a FAST_JOIN, which may carry data already.
+    FastOpening,
+    FastUsed,
     Established,
     Used,
 }
@@ -70,15 +73,19 @@ impl Order {
                 self.subflows[stage(id)] = Stage::Opening;
             }
             Event::SubflowEstablished(id) => {
-                assert!(
-                    self.subflows[stage(id)] == Stage::Opening && !before,
-                    "{once}"
-                );
-                self.subflows[stage(id)] = Stage::Established;
+                assert!(!before, "{once}");
+                self.subflows[stage(id)] = match self.subflows[stage(id)] {
+                    Stage::Opening | Stage::FastOpening => Stage::Established,
+                    Stage::FastUsed => Stage::Used,
+                    _ => panic!("{once}"),
+                };
             }
             Event::FirstData(id) => {
-                assert!(self.subflows[stage(id)] == Stage::Established, "{once}");
-                self.subflows[stage(id)] = Stage::Used;
+                self.subflows[stage(id)] = match self.subflows[stage(id)] {
+                    Stage::FastOpening => Stage::FastUsed,
+                    Stage::Established => Stage::Used,
+                    _ => panic!("{once}"),
+                };
             }
             Event::SubflowClosed(id, _) => {
                 assert!(self.subflows[stage(id)] > Stage::Absent, "{once}");
@@ -89,6 +96,23 @@ impl Order {
             }
             Event::AddressAnnounced { .. } | Event::AddressWithdrawn(_) => {
                 assert!(self.connected && !before && !self.fallback, "{once}");
+            }
+            Event::Extensions(_) | Event::FastJoinRefused(_) => {
+                assert!(self.connected && !before, "{once}");
+            }
+            Event::Starved(id) => {
+                assert!(self.subflows[stage(id)] >= Stage::Established, "{once}");
+            }
+            Event::FastJoin(id, _) => {
+                assert!(self.subflows[stage(id)] == Stage::Opening, "{once}");
+                self.subflows[stage(id)] = Stage::FastOpening;
+            }
+            Event::FastJoinGivenUp(id) => {
+                let stage = self.subflows[stage(id)];
+                assert!(
+                    matches!(stage, Stage::FastOpening | Stage::FastUsed),
+                    "{once}"
+                );
             }
             Event::PeerFinished => {
                 assert!(self.connected && !self.finished && !before, "{once}");

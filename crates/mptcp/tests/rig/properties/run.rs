@@ -29,8 +29,11 @@ struct Run<'a> {
     moves: u8,
 }
 
-fn host(case: &Case, side: usize) -> Config {
+fn host(case: &Case, side: usize, extended: bool) -> Config {
     let mut config = config(case.scheduler, case.controller);
+    config.extensions.idle_flag = extended;
+    config.extensions.rto_option = extended;
+    config.extensions.fast_join = extended;
     config.multipath = case.multipath[side];
     config.checksum = case.checksum[side];
     config.send_buffer = case.buffers[0];
@@ -44,12 +47,21 @@ fn host(case: &Case, side: usize) -> Config {
 /// # Panics
 /// When something does not hold.
 pub fn run(case: &Case, logged: bool) -> Log {
+    run_extended(case, logged, [false; 2])
+}
+
+/// [`run`] with the extensions of Multipath TCP at these sides.
+///
+/// # Panics
+/// When something does not hold.
+pub fn run_extended(case: &Case, logged: bool, extended: [bool; 2]) -> Log {
     let path = |delay| Quality {
         delay: Duration::from_millis(delay),
         bottleneck: (case.rate > 0).then_some((case.rate * 1_000_000, 30 * 1_500)),
     };
     let paths = case.delays.map(path);
-    let (client, server) = (host(case, CLIENT), host(case, SERVER));
+    let client = host(case, CLIENT, extended[CLIENT]);
+    let server = host(case, SERVER, extended[SERVER]);
     let mut pair = Pair::new(case.seed, client, server, case.ipv6, &paths);
     if logged {
         pair = pair.logged();
