@@ -61,7 +61,7 @@ fn server_timeout(rows: &Collected) -> Duration {
             && s.path.as_ref().is_some_and(|p| p.as_str() == "wifi")
             && u128::from(s.time_us) < FAILURE.as_micros()
     });
-    let last = before.filter_map(|s| s.rto_us).last();
+    let last = before.filter_map(|s| s.rto_us).next_back();
     Duration::from_micros(last.expect("a timeout"))
 }
 
