@@ -206,6 +206,7 @@ impl Facts<'_> {
                 ended: None,
                 server_clock: None,
                 location: self.location,
+                measured_energy: Vec::new(),
             },
         }
     }

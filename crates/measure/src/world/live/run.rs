@@ -1,5 +1,6 @@
 //! One run: its folder, its transport and its application, from the start to the last row.
 
+use super::energy::Meter;
 use super::names;
 use super::records;
 use super::tee::Tee;
@@ -109,6 +110,7 @@ impl<'t> Run<'t> {
             over,
         } = self;
         let mut stack = Stack::default();
+        let meter = Meter::start(std::path::Path::new("/sys"));
         let mut outcome = drive(
             test,
             run,
@@ -118,10 +120,12 @@ impl<'t> Run<'t> {
             changed,
             &mut stack,
         );
+        let measured_energy = meter.read();
         let end = clock.now().min(deadline.get());
         over.store(true, Ordering::Relaxed);
 
         let mut facts = run.facts.clone();
+        facts.measured_energy = measured_energy;
         let mut refused = None;
         if let Some(began) = tee.began() {
             let from: Vec<Local> = test.paths.iter().map(local).collect();
