@@ -11,15 +11,15 @@
 mod channel;
 mod client;
 mod connections;
-mod info;
+pub(crate) mod info;
 mod kept;
 mod notices;
-mod observe;
+pub(crate) mod observe;
 mod paths;
 mod server;
 mod socket;
-mod sysctl;
-mod ulp;
+pub(crate) mod sysctl;
+pub(crate) mod ulp;
 mod watch;
 
 pub use client::Client;

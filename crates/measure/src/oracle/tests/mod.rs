@@ -1,0 +1,1 @@
+//! Does the oracle stay right, whatever the kernel does under it?
