@@ -1,10 +1,10 @@
 //! What does the daemon `walkabout oracle` do on this host? Its configuration file.
 
 use crate::path::PathKind;
-use crate::scenario::ScenarioError;
 use crate::scenario::check::{Fault, require};
 use crate::scenario::key::KeyPath;
 use crate::scenario::parse::{deserialize, one_of, place, tree};
+use crate::scenario::{self, Oracle, ScenarioError};
 use crate::units::Span;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -48,6 +48,8 @@ pub struct Daemon {
     pub home: Place,
     /// The path that helps out.
     pub backup: Place,
+    /// The parameters of MultiMob's path managers.
+    pub oracle: Oracle,
     /// How a server follows its clients.
     pub follow: Follow,
 }
@@ -62,6 +64,7 @@ impl Default for Daemon {
             kept: PathBuf::from("/run/walkabout/oracle-kept.json"),
             home: Place::default(),
             backup: Place::default(),
+            oracle: Oracle::default(),
             follow: Follow::default(),
         }
     }
@@ -132,13 +135,18 @@ fn check(daemon: &Daemon, policies: &[&str]) -> Result<(), Fault> {
         kept,
         home,
         backup,
+        oracle,
         follow,
     } = daemon;
     require(
         policies.contains(&policy.as_str()),
         &KeyPath::top("policy"),
-        format!("unknown path manager `{policy}`; {}", one_of(policy, policies)),
+        format!(
+            "unknown path manager `{policy}`; {}",
+            one_of(policy, policies)
+        ),
     )?;
+    scenario::oracle::check(oracle)?;
     let follow_key = KeyPath::top("follow");
     for (key, span) in [
         (KeyPath::top("period"), period.unwrap_or(LEAST_PERIOD)),
@@ -156,7 +164,11 @@ fn check(daemon: &Daemon, policies: &[&str]) -> Result<(), Fault> {
         let good = |name: &String| (1..=15).contains(&name.len()) && !name.contains(['/', ' ']);
         let wrong = "an interface's name has 1 to 15 characters, without `/` and spaces";
         let name = place.interface.as_ref();
-        require(name.is_none_or(good), &KeyPath::top(key).key("interface"), wrong)?;
+        require(
+            name.is_none_or(good),
+            &KeyPath::top(key).key("interface"),
+            wrong,
+        )?;
     }
     require(
         home.interface.is_none() || home.interface != backup.interface,
@@ -190,6 +202,7 @@ mod tests {
             ("period = \"1 ms\"", 1, "too often"),
             ("period = 20", 1, "`20 ms`"),
             ("[follow]\nperiod = \"0 s\"", 2, "too often"),
+            ("[oracle]\nalpha = 0", 2, "nothing is ever counted"),
             ("socket = \"oracle.sock\"", 1, "absolute"),
             ("[home]\ninterface = \"a name\"", 2, "without"),
             ("[home]\nkind = \"wi-fi\"", 2, "did you mean `wifi`?"),
@@ -201,7 +214,10 @@ mod tests {
             ("[home", 1, "not valid TOML"),
         ] {
             let message = wrong(text);
-            assert!(message.starts_with(&format!("oracle.toml:{line}")), "{message}");
+            assert!(
+                message.starts_with(&format!("oracle.toml:{line}")),
+                "{message}"
+            );
             assert!(message.contains(words), "{message}");
             assert!(!message.contains('\n'), "{message}");
         }

@@ -121,6 +121,9 @@ pub struct Stack {
     pub path_manager: String,
     /// Which scheduler spreads the data.
     pub scheduler: String,
+    /// Which one the server has, where it is another than the client's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_scheduler: Option<String>,
     /// How packets are protected, where the transport protects them: `TLS 1.3`, or `none` where
     /// a world leaves it out.
     #[serde(default, skip_serializing_if = "Option::is_none")]

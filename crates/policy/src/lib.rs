@@ -11,8 +11,10 @@
 //!
 //! let wifi = SubflowView {
 //!     path: PathIndex(0),
+//!     peer: None,
 //!     state: PathState::Established,
 //!     backup: false,
+//!     suspected: false,
 //!     srtt: Some(Duration::from_millis(20)),
 //!     rto: Some(Duration::from_millis(220)),
 //!     timeouts: 0,
@@ -27,7 +29,7 @@
 //!     paths: [PathKind::Wifi, PathKind::Cellular].map(|kind| PathView { kind, up: true }).into(),
 //!     connections: vec![ConnectionView { id: 0, has_unsent: false, subflows: vec![wifi] }],
 //! };
-//! let mut manager = (list::find("backup").unwrap().make)();
+//! let mut manager = (list::find("backup").unwrap().make)(&list::Parameters::default());
 //! let mut decisions = Vec::new();
 //! manager.decide(Time::ZERO, &view, &mut decisions);
 //! assert_eq!(decisions[0].cause, "cellular (path 1) is up and has no subflow");

@@ -2,6 +2,8 @@
 
 use crate::PathManager;
 use crate::manager::{apple_interactive, backup, break_before_make, fullmesh, single};
+use model::Scenario;
+use model::scenario::Oracle;
 
 /// An entry of the list.
 pub struct Entry {
@@ -13,7 +15,23 @@ pub struct Entry {
     /// run time; `None` when it decides at run time through the userspace path manager.
     pub kernel: Option<KernelManaged>,
     /// Makes one.
-    pub make: fn() -> Box<dyn PathManager>,
+    pub make: fn(&Parameters) -> Box<dyn PathManager>,
+}
+
+/// What scenarios may set of path managers; each takes what is its own.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Parameters {
+    /// MultiMob's.
+    pub oracle: Oracle,
+}
+
+impl Parameters {
+    /// Those of a scenario.
+    pub fn of(scenario: &Scenario) -> Parameters {
+        Parameters {
+            oracle: scenario.oracle.clone().unwrap_or_default(),
+        }
+    }
 }
 
 /// Endpoints the kernel's own path manager is given on the client.
@@ -33,31 +51,31 @@ pub const MANAGERS: &[Entry] = &[
         name: "apple-interactive",
         summary: "cellular is a backup; it takes over while Wi-Fi's SRTT, RTO or silence is above Apple's thresholds",
         kernel: None,
-        make: || Box::new(apple_interactive::AppleInteractive::default()),
+        make: |_| Box::new(apple_interactive::AppleInteractive::default()),
     },
     Entry {
         name: "backup",
         summary: "a subflow on every path, those on cellular as backup; the stack decides when to use them",
         kernel: Some(KernelManaged::Backup),
-        make: || Box::new(backup::backup()),
+        make: |_| Box::new(backup::backup()),
     },
     Entry {
         name: "break-before-make",
         summary: "one path at a time: cellular is opened when Wi-Fi falls silent, and Wi-Fi is closed once cellular works",
         kernel: None,
-        make: || Box::new(break_before_make::BreakBeforeMake::default()),
+        make: |_| Box::new(break_before_make::BreakBeforeMake::default()),
     },
     Entry {
         name: "fullmesh",
         summary: "a regular subflow on every path",
         kernel: Some(KernelManaged::Fullmesh),
-        make: || Box::new(fullmesh::Mesh::fullmesh()),
+        make: |_| Box::new(fullmesh::Mesh::fullmesh()),
     },
     Entry {
         name: "single",
         summary: "the path the connection starts on, and no other",
         kernel: Some(KernelManaged::Single),
-        make: || Box::new(single::Single),
+        make: |_| Box::new(single::Single),
     },
 ];
 
@@ -82,7 +100,7 @@ mod tests {
             assert!(!entry.summary.is_empty(), "{}", entry.name);
             assert!(!entry.summary.contains('\n'), "{}", entry.name);
             let found = find(entry.name).expect("it is in the list");
-            let mut manager = (found.make)();
+            let mut manager = (found.make)(&Parameters::default());
             let mut decisions = Vec::new();
             manager.decide(Time::ZERO, &View::default(), &mut decisions);
             assert_eq!(decisions, [], "{}: nothing to decide about", entry.name);

@@ -174,8 +174,10 @@ mod tests {
             .map(|&(now, retransmissions, timeouts, age)| {
                 let subflow = SubflowView {
                     path: PathIndex(0),
+                    peer: None,
                     state: PathState::Established,
                     backup: false,
+                    suspected: false,
                     srtt: Some(Duration::from_millis(20)),
                     rto: Some(Duration::from_millis(220)),
                     timeouts,
@@ -272,8 +274,10 @@ mod tests {
         let judge = |age, srtt: Option<u64>| {
             let subflow = SubflowView {
                 path: PathIndex(0),
+                peer: None,
                 state: PathState::Established,
                 backup: false,
+                suspected: false,
                 srtt: srtt.map(Duration::from_millis),
                 rto: Some(Duration::from_millis(3_116)),
                 timeouts: 0,

@@ -1,6 +1,7 @@
 //! What a path manager sees, and what it can ask for.
 
 use model::{PathIndex, PathKind};
+use std::net::IpAddr;
 use std::time::Duration;
 
 /// Everything a path manager knows at one moment.
@@ -55,10 +56,17 @@ pub enum PathState {
 pub struct SubflowView {
     /// Over which path of the host.
     pub path: PathIndex,
+    /// The address at its other end, if known. With the path, which is an interface and the
+    /// address on it, that makes the netpath of MultiMob (section III-B): what subflows of
+    /// different connections have in common.
+    pub peer: Option<IpAddr>,
     /// How far it is.
     pub state: PathState,
     /// Whether this side uses it only when no other works.
     pub backup: bool,
+    /// Whether the stack holds it to be potentially failed, by itself or because of
+    /// [`Action::Suspect`]; `false` where it cannot tell.
+    pub suspected: bool,
     /// Smoothed round-trip time, once measured.
     pub srtt: Option<Duration>,
     /// Retransmission timeout (TCP) or probe timeout (QUIC), backoff included.
@@ -108,6 +116,31 @@ pub enum Action {
         /// To backup (`true`) or regular (`false`).
         backup: bool,
     },
+    /// Hold an established subflow or path to be potentially failed (MultiMob, section III-B):
+    /// what it has in flight goes over another, and nothing new over this one. A stack that knows
+    /// no such state closes it, at both ends, which has the same effect; ask for it only while
+    /// another one is established.
+    Suspect {
+        /// Of this connection.
+        connection: usize,
+        /// Over this path.
+        path: PathIndex,
+    },
+}
+
+impl Action {
+    /// The connection and the path that it is about.
+    pub fn target(&self) -> (usize, PathIndex) {
+        let (Action::Open {
+            connection, path, ..
+        }
+        | Action::Close { connection, path }
+        | Action::SetBackup {
+            connection, path, ..
+        }
+        | Action::Suspect { connection, path }) = *self;
+        (connection, path)
+    }
 }
 
 /// An action and why.

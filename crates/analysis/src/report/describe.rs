@@ -69,6 +69,9 @@ pub(super) fn run_parameters(run: &RunFolder) -> Vec<Parameter> {
         ("started", started(manifest).unwrap_or_default()),
         ("timing", timing(&[run])),
     ];
+    if let Some(scheduler) = &stack.server_scheduler {
+        list.push(("scheduler of the server", scheduler.clone()));
+    }
     if let Some(bytes) = manifest.peak_memory_bytes {
         list.push(("peak memory", format!("{:.0} MB", bytes as f64 / 1e6)));
     }

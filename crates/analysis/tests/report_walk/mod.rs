@@ -377,6 +377,7 @@ fn manifest(b: &Behaviour, seed: Seed) -> Manifest {
             congestion: "cubic".into(),
             path_manager: if kernel { "userspace" } else { "none" }.into(),
             scheduler: "default".into(),
+            server_scheduler: None,
             security: None,
         },
         kernel: "Linux 6.18.5 x86_64".into(),

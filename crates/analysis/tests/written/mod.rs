@@ -240,6 +240,8 @@ pub fn manifest(transport: &str, policy: &str) -> Manifest {
         policies: texts(&["single", "fullmesh", "backup"]),
         congestion: None,
         scheduler: None,
+        server_scheduler: None,
+        oracle: None,
         family: model::Family::Ipv4,
         traffic: Traffic::Interactive(Interactive::default()),
         paths: vec![
@@ -257,6 +259,7 @@ pub fn manifest(transport: &str, policy: &str) -> Manifest {
             congestion: "cubic".into(),
             path_manager: "kernel".into(),
             scheduler: "default".into(),
+            server_scheduler: None,
             security: None,
         },
         kernel: "Linux 6.18 x86_64".into(),

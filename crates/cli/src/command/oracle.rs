@@ -84,7 +84,10 @@ impl Oracle {
         if let Some(policy) = self.policy {
             config.policy = policy;
         }
-        for (place, name) in [(&mut config.home, self.home), (&mut config.backup, self.backup)] {
+        for (place, name) in [
+            (&mut config.home, self.home),
+            (&mut config.backup, self.backup),
+        ] {
             place.interface = name.or(place.interface.take());
         }
         // The options are checked as if they had been in the file.
@@ -138,7 +141,9 @@ fn tell(entry: &Entry, json: bool) {
             detail,
         } = entry;
         let seconds = *time_us as f64 / 1e6;
-        let connection = connection.map(|c| format!(" connection {c}")).unwrap_or_default();
+        let connection = connection
+            .map(|c| format!(" connection {c}"))
+            .unwrap_or_default();
         let path = path.as_ref().map(|p| format!(" {p}")).unwrap_or_default();
         println!("{seconds:10.3} {}{connection}{path}: {detail}", word(*kind));
     }
@@ -184,12 +189,24 @@ fn status(socket: &Path, json: bool) -> Result<(), Failure> {
         serde_json::Value::Null => "-".to_owned(),
         other => other.to_string(),
     };
-    let dry = if status["dry_run"] == true { ", dry run" } else { "" };
-    println!("{} ({}){dry}", text(&status["policy"]), text(&status["role"]));
+    let dry = if status["dry_run"] == true {
+        ", dry run"
+    } else {
+        ""
+    };
+    println!(
+        "{} ({}){dry}",
+        text(&status["policy"]),
+        text(&status["role"])
+    );
     let list = |value: &serde_json::Value| value.as_array().cloned().unwrap_or_default();
     for path in list(&status["paths"]) {
         let up = if path["up"] == true { "up" } else { "down" };
-        println!("path {} ({}): {up}", text(&path["interface"]), text(&path["kind"]));
+        println!(
+            "path {} ({}): {up}",
+            text(&path["interface"]),
+            text(&path["kind"])
+        );
     }
     for connection in list(&status["connections"]) {
         println!(
@@ -199,7 +216,11 @@ fn status(socket: &Path, json: bool) -> Result<(), Failure> {
             text(&connection["remote"]),
         );
         for subflow in list(&connection["subflows"]) {
-            let backup = if subflow["backup"] == true { ", backup" } else { "" };
+            let backup = if subflow["backup"] == true {
+                ", backup"
+            } else {
+                ""
+            };
             println!(
                 "  {} over {}{backup}, srtt {} us, {} sent again",
                 text(&subflow["state"]),

@@ -268,6 +268,8 @@ fn scenario() -> Scenario {
         policies: Vec::new(),
         congestion: None,
         scheduler: None,
+        server_scheduler: None,
+        oracle: None,
         family: Family::Ipv4,
         traffic: Traffic::Bulk(Bulk::default()),
         paths: PATHS

@@ -192,6 +192,7 @@ fn describe(action: &Action) -> (usize, model::PathIndex, &'static str) {
             (connection, path, words)
         }
         Action::Close { connection, path } => (connection, path, "close"),
+        Action::Suspect { connection, path } => (connection, path, "hold it to have failed"),
         Action::SetBackup {
             connection,
             path,

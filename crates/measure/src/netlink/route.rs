@@ -278,10 +278,13 @@ impl Routing {
             {
                 continue;
             }
-            let metric = route.attributes.iter().find_map(|attribute| match attribute {
-                RouteAttribute::Priority(metric) => Some(*metric),
-                _ => None,
-            });
+            let metric = route
+                .attributes
+                .iter()
+                .find_map(|attribute| match attribute {
+                    RouteAttribute::Priority(metric) => Some(*metric),
+                    _ => None,
+                });
             let metric = metric.unwrap_or(0);
             for attribute in &route.attributes {
                 match attribute {

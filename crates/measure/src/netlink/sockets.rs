@@ -37,8 +37,7 @@ const IN_THE_ATTRIBUTE: u8 = 255;
 
 /// States of sockets that carry, or are about to carry, a subflow (net/tcp_states.h): not
 /// TIME_WAIT (6), CLOSE (7) and LISTEN (10), of which a host may have many.
-const STATES: u32 =
-    1 << 1 | 1 << 2 | 1 << 3 | 1 << 4 | 1 << 5 | 1 << 8 | 1 << 9 | 1 << 11;
+const STATES: u32 = 1 << 1 | 1 << 2 | 1 << 3 | 1 << 4 | 1 << 5 | 1 << 8 | 1 << 9 | 1 << 11;
 /// The kernel fills at most 32 KiB at a time (netlink_dump), if the reader takes as much.
 const BUFFER: usize = 1 << 15;
 
@@ -169,8 +168,12 @@ impl Sockets {
 
 /// The first message of a datagram.
 fn first(bytes: &[u8]) -> Option<&[u8]> {
-    let length = bytes.get(..HEADER).map(|header| u32_at(header, 0) as usize)?;
-    bytes.get(..length).filter(|message| message.len() >= HEADER)
+    let length = bytes
+        .get(..HEADER)
+        .map(|header| u32_at(header, 0) as usize)?;
+    bytes
+        .get(..length)
+        .filter(|message| message.len() >= HEADER)
 }
 
 fn outcome(message: &[u8]) -> io::Result<()> {

@@ -259,7 +259,8 @@ impl<K: Kernel> Oracle<K> {
         }));
         view.connections.clear();
         let mut cookies = 0;
-        self.strays.retain(|cookie, _| self.homes.contains_key(cookie));
+        self.strays
+            .retain(|cookie, _| self.homes.contains_key(cookie));
         for connection in table.connections() {
             cookies += connection.subflows.len();
             if let Some(of) = self.connection_view(now, connection) {
@@ -284,7 +285,8 @@ impl<K: Kernel> Oracle<K> {
         {
             return None;
         }
-        let unacknowledged = |s: &Seen| s.state == PathState::Established && s.subflow.tcp.unacked > 0;
+        let unacknowledged =
+            |s: &Seen| s.state == PathState::Established && s.subflow.tcp.unacked > 0;
         if !connection.open && !connection.subflows.iter().any(unacknowledged) {
             return None;
         }
@@ -304,8 +306,9 @@ impl<K: Kernel> Oracle<K> {
             }
             self.strays.remove(&subflow.cookie);
             let backup = subflow.role.backup();
-            let new =
-                observe::subflow_view(path, seen.state, backup, &subflow.tcp, seen.oldest_unacked);
+            let netpath = (path, subflow.remote.ip());
+            let (tcp, age) = (&subflow.tcp, seen.oldest_unacked);
+            let new = observe::subflow_view(netpath, seen.state, backup, tcp, age);
             match subflows.iter_mut().find(|s| s.path == path) {
                 None => subflows.push(new),
                 Some(old) if observe::rank(new.state) >= observe::rank(old.state) => *old = new,
@@ -313,7 +316,10 @@ impl<K: Kernel> Oracle<K> {
             }
         }
         // A connection to the host itself takes no path.
-        let to_itself = self.paths.iter().any(|p| p.addresses.contains(&connection.remote.ip()));
+        let to_itself = self
+            .paths
+            .iter()
+            .any(|p| p.addresses.contains(&connection.remote.ip()));
         if !ours || to_itself || !self.has_grip(now, connection) {
             return None;
         }
@@ -350,24 +356,14 @@ impl<K: Kernel> Oracle<K> {
     }
 
     fn carry_out(&mut self, now: Time, decision: &Decision) {
-        let (id, path, what) = match decision.action {
-            Action::Open {
-                connection,
-                path,
-                backup,
-            } => {
-                let word = if backup { "open as backup" } else { "open" };
-                (connection, path, word)
-            }
-            Action::Close { connection, path } => (connection, path, "close"),
-            Action::SetBackup {
-                connection,
-                path,
-                backup,
-            } => {
-                let word = if backup { "make backup" } else { "make regular" };
-                (connection, path, word)
-            }
+        let (id, path) = decision.action.target();
+        let what = match decision.action {
+            Action::Open { backup: false, .. } => "open",
+            Action::Open { backup: true, .. } => "open as backup",
+            Action::Close { .. } => "close",
+            Action::Suspect { .. } => "hold it to have failed, close",
+            Action::SetBackup { backup: false, .. } => "make regular",
+            Action::SetBackup { backup: true, .. } => "make backup",
         };
         let would = if self.dry_run { "would " } else { "" };
         let detail = format!("{would}{what}: {}", decision.cause);
@@ -381,15 +377,16 @@ impl<K: Kernel> Oracle<K> {
         };
         let outcome = match decision.action {
             Action::Open { backup, .. } => self.open(&connection, path, backup),
-            Action::Close { .. } => match self.best(&connection, path) {
+            // The kernel knows no failed subflows from outside, and what is in flight on one moves
+            // only when it is gone.
+            Action::Close { .. } | Action::Suspect { .. } => match self.best(&connection, path) {
                 Some(seen) => self.hands.close(&mut self.kernel, &connection, &seen),
                 None => Outcome::Gone,
             },
             Action::SetBackup { backup, .. } => match self.best(&connection, path) {
-                Some(seen) => {
-                    self.hands
-                        .set_backup(&mut self.kernel, &connection, &seen, backup)
-                }
+                Some(seen) => self
+                    .hands
+                    .set_backup(&mut self.kernel, &connection, &seen, backup),
                 None => Outcome::Gone,
             },
         };

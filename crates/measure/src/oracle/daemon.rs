@@ -16,8 +16,8 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// A path manager without a period of its own is asked this often.
@@ -138,12 +138,17 @@ pub fn run(
         true => {
             let settings = config.follow.clone();
             let begun = format!("follows clients, period {}", settings.period);
-            (Brain::Server(Follower::new(kernel, settings, *dry_run)), begun)
+            (
+                Brain::Server(Follower::new(kernel, settings, *dry_run)),
+                begun,
+            )
         }
         false => {
             let entry = policy::list::find(&config.policy)
                 .ok_or_else(|| OracleError::Policy(config.policy.clone()))?;
-            let manager = (entry.make)();
+            let manager = (entry.make)(&policy::list::Parameters {
+                oracle: config.oracle.clone(),
+            });
             let own = manager.period().unwrap_or(USUAL_PERIOD);
             let period = config.period.map_or(own, |span| span.get());
             let places = Places::new(config.home.clone(), config.backup.clone());
@@ -162,7 +167,11 @@ pub fn run(
             detail,
         });
     };
-    let dry = if *dry_run { ", nothing is carried out" } else { "" };
+    let dry = if *dry_run {
+        ", nothing is carried out"
+    } else {
+        ""
+    };
     say(Kind::Started, format!("{begun}{dry}"));
     while !stop.load(Ordering::Relaxed) {
         let now = clock.now();

@@ -153,7 +153,9 @@ impl<K: Kernel> Follower<K> {
         let mut memory = self.memories.remove(&connection.id).unwrap_or_default();
         let usable = |s: &&Seen| s.state == PathState::Established;
         let usable: Vec<&Seen> = connection.subflows.iter().filter(usable).collect();
-        memory.asked.retain(|cookie, _| usable.iter().any(|s| s.subflow.cookie == *cookie));
+        memory
+            .asked
+            .retain(|cookie, _| usable.iter().any(|s| s.subflow.cookie == *cookie));
         if !memory.kernels
             && let Some((used, cause)) = self.used_last(now, &usable, memory.current)
         {
@@ -227,8 +229,8 @@ impl<K: Kernel> Follower<K> {
             let subflow = &seen.subflow;
             let backup = subflow.cookie != used;
             let asked = memory.asked.get(&subflow.cookie);
-            let pending = asked
-                .is_some_and(|(what, at)| *what == backup && now.since(*at) < PATIENCE);
+            let pending =
+                asked.is_some_and(|(what, at)| *what == backup && now.since(*at) < PATIENCE);
             if subflow.role.backup() == backup || pending {
                 continue;
             }

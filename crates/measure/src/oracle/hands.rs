@@ -134,7 +134,10 @@ impl Hands {
             Ok(()) => {
                 book.ids.insert(local, address.id);
                 let word = if backup { ", as backup" } else { "" };
-                Outcome::Done(format!("{local} to {remote}, address id {}{word}", address.id))
+                Outcome::Done(format!(
+                    "{local} to {remote}, address id {}{word}",
+                    address.id
+                ))
             }
             Err(error) => judge(&error, &format!("SUBFLOW_CREATE from {local} to {remote}")),
         }

@@ -92,7 +92,10 @@ impl Kernel for Linux {
 
     fn interfaces_changed(&mut self) -> bool {
         // Lost notifications (ENOBUFS) were about a change as well.
-        !self.bell.recv_events(true).is_ok_and(|told| told.is_empty())
+        !self
+            .bell
+            .recv_events(true)
+            .is_ok_and(|told| told.is_empty())
     }
 
     fn create(&mut self, token: u32, local: &LocalAddress, remote: SocketAddr) -> io::Result<()> {

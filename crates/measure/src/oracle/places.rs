@@ -85,7 +85,13 @@ impl Places {
                 // Of equals the one that is used: a cellular one is no home unless it is told to be.
                 let rank = |i: &&Interface| {
                     let cellular = i.kind == Some(PathKind::Cellular);
-                    (i.metric.is_none(), cellular, i.metric, Reverse(i.running), i.index)
+                    (
+                        i.metric.is_none(),
+                        cellular,
+                        i.metric,
+                        Reverse(i.running),
+                        i.index,
+                    )
                 };
                 let best = interfaces.iter().filter(free).filter(fits).min_by_key(rank);
                 found[path] = best.map(|i| i.name.clone());
@@ -155,10 +161,7 @@ mod tests {
             (names(&paths).map(|n| n.map(str::to_owned)), paths[1].kind)
         };
         let named = |names: [Option<&str>; 2]| names.map(|n| n.map(str::to_owned));
-        let (names, kind) = resolve(
-            place(None, Some(Wifi)),
-            place(Some("usb0"), Some(Cellular)),
-        );
+        let (names, kind) = resolve(place(None, Some(Wifi)), place(Some("usb0"), Some(Cellular)));
         assert_eq!(names, named([Some("wlan0"), Some("usb0")]));
         assert_eq!(kind, Cellular);
         // What is taken by name or kind is not taken again.
@@ -175,7 +178,13 @@ mod tests {
         let mut places = Places::new(Place::default(), Place::default());
         let alone = [wifi.clone()];
         assert_eq!(names(&places.resolve(&alone)), [Some("wlan0"), None]);
-        let both = [wifi, interface(5, "wwan0", Some(PathKind::Cellular), Some(700))];
-        assert_eq!(names(&places.resolve(&both)), [Some("wlan0"), Some("wwan0")]);
+        let both = [
+            wifi,
+            interface(5, "wwan0", Some(PathKind::Cellular), Some(700)),
+        ];
+        assert_eq!(
+            names(&places.resolve(&both)),
+            [Some("wlan0"), Some("wwan0")]
+        );
     }
 }

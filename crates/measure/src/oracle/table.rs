@@ -115,11 +115,6 @@ impl Table {
         self.connections.get(&id)
     }
 
-    /// How many subflows were seen in the last look.
-    pub fn subflow_count(&self) -> usize {
-        self.connections.values().map(|c| c.subflows.len()).sum()
-    }
-
     /// Reads the list of connections in the next look.
     pub fn resync(&mut self) {
         self.stale = true;
@@ -317,7 +312,9 @@ impl Table {
         changes.subflows |= self.memories.len() != before;
         for connection in self.connections.values_mut() {
             // The kernel lists them by their place in a table of hashes.
-            connection.subflows.sort_by_key(|s| (s.since, s.subflow.cookie));
+            connection
+                .subflows
+                .sort_by_key(|s| (s.since, s.subflow.cookie));
         }
     }
 }

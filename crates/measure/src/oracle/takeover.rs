@@ -62,7 +62,9 @@ impl TakenOver {
     /// killed, stays: it has what the host's owner had set.
     pub fn take(kept: &Path) -> Result<TakenOver, TakeOverError> {
         if !kept.exists() {
-            let before = SETTINGS.into_iter().filter_map(|n| Some((n, sysctl::read(n)?)));
+            let before = SETTINGS
+                .into_iter()
+                .filter_map(|n| Some((n, sysctl::read(n)?)));
             let before: BTreeMap<&str, String> = before.collect();
             keep(kept, &before).map_err(|source| TakeOverError::Keep {
                 path: kept.to_owned(),

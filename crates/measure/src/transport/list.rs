@@ -6,7 +6,7 @@ use super::{
     Binding, LocalPath, PacketEndpoint, PacketSetup, SocketEndpoint, kernel, quic, raw, user,
 };
 use crate::Clock;
-use model::{Name, Seed, Time, World};
+use model::{Name, Scenario, Seed, Side, Time, World};
 use std::net::{IpAddr, SocketAddr};
 
 /// An entry of the list.
@@ -77,7 +77,7 @@ pub struct ClientSetup<'a> {
     pub channels: usize,
     /// The congestion controller; the stack's default when absent.
     pub congestion: Option<&'a str>,
-    /// The packet scheduler, for stacks that have several; the stack's default when absent.
+    /// This end's packet scheduler, for stacks that have several; the stack's default when absent.
     pub scheduler: Option<&'a str>,
     /// The path manager the connection runs under.
     pub policy: &'a policy::list::Entry,
@@ -100,11 +100,14 @@ pub struct ServerSetup<'a> {
     pub client_paths: &'a [(Name, IpAddr)],
     /// The congestion controller; the stack's default when absent.
     pub congestion: Option<&'a str>,
-    /// The packet scheduler, for stacks that have several; the stack's default when absent.
+    /// This end's packet scheduler, for stacks that have several; the stack's default when absent.
     pub scheduler: Option<&'a str>,
     /// The server's certificate and key.
     pub identity: &'a quic::Identity,
 }
+
+/// The packet scheduler that answers where the client sent last.
+const FOLLOW: &str = "follow";
 
 /// Every transport, sorted by name.
 pub const TRANSPORTS: &[Entry] = &[
@@ -195,6 +198,19 @@ impl Entry {
         }
     }
 
+    /// The server's scheduler in `world`, where the scenario asks for one that is another than the
+    /// client's and the server heeds it: for the manifest.
+    pub fn server_scheduler(&self, world: World, scenario: &Scenario) -> Option<String> {
+        let asked = scenario.server_scheduler.as_deref()?;
+        let heeds = match self.implementation(world) {
+            Implementation::Walkabout => self.multipath,
+            // By priorities, from outside: see [`crate::oracle`].
+            Implementation::Kernel => self.multipath && asked == FOLLOW,
+            Implementation::Noq => false,
+        };
+        (heeds && Some(asked) != scenario.scheduler_of(Side::Client)).then(|| asked.to_owned())
+    }
+
     /// Whether in `world` a path manager of ours decides at run time under `policy`, and not the
     /// kernel's.
     pub fn decides_at_run_time(&self, world: World, policy: &policy::list::Entry) -> bool {
@@ -235,6 +251,7 @@ fn kernel_server(
             .map(|(name, address)| (*address, name.clone()))
             .collect(),
         congestion: setup.congestion.map(str::to_owned),
+        follow: setup.scheduler == Some(FOLLOW),
         clock: setup.clock,
     })?))
 }

@@ -89,6 +89,7 @@ pub trait PacketEndpoint: Endpoint {
 }
 
 /// What either end of a connection needs to be set up in virtual time.
+#[derive(Clone, Copy)]
 pub struct PacketSetup<'a> {
     /// The run's seed.
     pub seed: Seed,
@@ -100,7 +101,7 @@ pub struct PacketSetup<'a> {
     pub channels: usize,
     /// The congestion controller; the stack's default when absent.
     pub congestion: Option<&'a str>,
-    /// The packet scheduler, for stacks that have several; the stack's default when absent.
+    /// This end's packet scheduler, for stacks that have several; the stack's default when absent.
     pub scheduler: Option<&'a str>,
     /// The path manager the connection runs under.
     pub policy: &'a policy::list::Entry,

@@ -44,6 +44,8 @@ pub fn manifest(status: Status) -> Manifest {
         policies: vec!["single".into()],
         congestion: None,
         scheduler: None,
+        server_scheduler: None,
+        oracle: None,
         family: model::Family::Ipv4,
         traffic: Traffic::Interactive(Interactive::default()),
         paths: vec![
@@ -61,6 +63,7 @@ pub fn manifest(status: Status) -> Manifest {
             congestion: "cubic".into(),
             path_manager: "none".into(),
             scheduler: "none".into(),
+            server_scheduler: None,
             security: None,
         },
         kernel: "Linux 6.18 x86_64".into(),

@@ -8,6 +8,7 @@ mod error;
 mod failure;
 pub(crate) mod key;
 mod link;
+pub(crate) mod oracle;
 pub(crate) mod parse;
 pub(crate) mod schema;
 mod set;
@@ -18,6 +19,7 @@ pub use check::Names;
 pub use error::ScenarioError;
 pub use failure::{Failure, FailureKind, Phase};
 pub use link::{Burst, Change, Link, Queue, QueueKind, Reorder};
+pub use oracle::{Hysteresis, Oracle, TailLoss};
 pub use parse::Document;
 pub use schema::json_schema;
 pub use set::{Origin, Setting};
@@ -25,7 +27,7 @@ pub use traffic::{Bulk, Flow, Interactive, Iperf, Ping, Traffic};
 pub use walk::{Walk, Waypoint};
 
 use crate::family::Family;
-use crate::path::{Name, PathIndex, PathKind};
+use crate::path::{Name, PathIndex, PathKind, Side};
 use crate::units::Span;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -49,13 +51,21 @@ pub struct Scenario {
     /// The congestion controller of every transport; the stack's own default when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub congestion: Option<String>,
-    /// The packet scheduler of the user-space Multipath TCP (`walkabout list schedulers`), its
-    /// default when absent; the other transports have one of their own and heed no other.
+    /// The packet scheduler of the user-space Multipath TCP, at both ends (`walkabout list
+    /// schedulers`), its default when absent; the other transports have one of their own and heed
+    /// no other.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scheduler: Option<String>,
+    /// The server's packet scheduler where it is another than the client's, which is then
+    /// `scheduler`'s; by the same names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_scheduler: Option<String>,
     /// The version of the internet protocol on every path: `ipv4` unless said otherwise.
     #[serde(default, skip_serializing_if = "Family::is_default")]
     pub family: Family,
+    /// The parameters of MultiMob's path managers; the paper's when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub oracle: Option<Oracle>,
     /// What the application does.
     pub traffic: Traffic,
     /// The paths, 1 to 8, each under a `[[path]]` of its own; a connection starts on the first.
@@ -89,6 +99,15 @@ pub struct Path {
 }
 
 impl Scenario {
+    /// The packet scheduler that is asked for at one end; `None` for the stack's default.
+    pub fn scheduler_of(&self, side: Side) -> Option<&str> {
+        let own = match side {
+            Side::Client => None,
+            Side::Server => self.server_scheduler.as_deref(),
+        };
+        own.or(self.scheduler.as_deref())
+    }
+
     /// The index of the path called `name`.
     pub fn path_index(&self, name: &str) -> Option<PathIndex> {
         self.paths

@@ -162,6 +162,7 @@ impl Followed {
             congestion: "cubic".to_owned(),
             path_manager: path_manager.to_owned(),
             scheduler: scheduler.to_owned(),
+            server_scheduler: None,
             security: Some("TLS 1.3".to_owned()),
         }
     }

@@ -194,6 +194,7 @@ pub(super) fn empty() -> Recorder {
         congestion: String::new(),
         path_manager: String::new(),
         scheduler: String::new(),
+        server_scheduler: None,
         security: None,
     };
     Recorder::new("near", stack, Recorded::default())

@@ -40,6 +40,7 @@ fn manifest() -> Manifest {
         congestion: "cubic".into(),
         path_manager: "userspace".into(),
         scheduler: "default".into(),
+        server_scheduler: None,
         security: None,
     };
     manifest.sysctls = [("net.mptcp.enabled".to_owned(), "1".to_owned())].into();
@@ -122,6 +123,8 @@ fn scenario() -> Scenario {
         policies: vec!["backup".into()],
         congestion: None,
         scheduler: None,
+        server_scheduler: None,
+        oracle: None,
         family: Family::Ipv4,
         traffic: Traffic::Interactive(Interactive::default()),
         paths: vec![

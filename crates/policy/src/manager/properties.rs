@@ -1,7 +1,7 @@
 //! What must hold for every manager, whatever it is shown? Random views, one after the other,
 //! that need not make sense.
 
-use crate::list::MANAGERS;
+use crate::list::{MANAGERS, Parameters};
 use crate::manager::stage::{Stack, Stage};
 use crate::{Action, ConnectionView, PathState, PathView, SubflowView, View};
 use model::{PathIndex, PathKind, Time};
@@ -25,17 +25,19 @@ fn subflow(path: usize) -> impl Strategy<Value = SubflowView> {
     let counters = (0u32..4, 0u64..9, 0u64..9, 0u64..3);
     (
         state,
-        any::<bool>(),
+        (any::<bool>(), prop::bool::weighted(0.2)),
         [duration(), duration(), duration()],
         counters,
     )
         .prop_map(
-            move |(state, backup, [srtt, rto, oldest_unacked], counters)| {
+            move |(state, (backup, suspected), [srtt, rto, oldest_unacked], counters)| {
                 let (timeouts, retransmissions, sent, in_flight) = counters;
                 SubflowView {
                     path: PathIndex(path),
+                    peer: None,
                     state,
                     backup,
+                    suspected,
                     srtt,
                     rto,
                     timeouts,
@@ -83,7 +85,7 @@ proptest! {
     #[test]
     fn managers_keep_to_the_rules(views in prop::collection::vec(view(), 1..60)) {
         for entry in MANAGERS {
-            let mut manager = (entry.make)();
+            let mut manager = (entry.make)(&Parameters::default());
             let mut now = Time::ZERO;
             for (step, view) in &views {
                 now += Duration::from_millis(*step);
@@ -92,9 +94,7 @@ proptest! {
                 let mut closed = Vec::new();
                 for decision in &decisions {
                     prop_assert!(!decision.cause.is_empty(), "{}: {decision:?}", entry.name);
-                    let (Action::Open { connection: id, path, .. }
-                    | Action::Close { connection: id, path }
-                    | Action::SetBackup { connection: id, path, .. }) = decision.action;
+                    let (id, path) = decision.action.target();
                     let connection = view.connections.iter().find(|c| c.id == id);
                     let connection = connection.expect("a known connection");
                     let subflow = connection.on(path);
@@ -103,8 +103,12 @@ proptest! {
                             prop_assert!(subflow.is_none(), "{}: opened twice", entry.name);
                             prop_assert!(view.paths[path.0].up, "{}: opened on a path that is down", entry.name);
                         }
-                        Action::Close { .. } => {
-                            prop_assert!(subflow.is_some_and(|s| s.state != PathState::Closing));
+                        Action::Close { .. } | Action::Suspect { .. } => {
+                            let suspected = matches!(decision.action, Action::Suspect { .. });
+                            prop_assert!(subflow.is_some_and(|s| match suspected {
+                                true => s.state == PathState::Established,
+                                false => s.state != PathState::Closing,
+                            }));
                             closed.push((id, path));
                             let left = connection.subflows.iter().any(|s| {
                                 s.state == PathState::Established && !closed.contains(&(id, s.path))
@@ -160,7 +164,7 @@ proptest! {
     ) {
         for entry in MANAGERS {
             let stack = if quic { Stack::Quic } else { Stack::Mptcp };
-            let mut stage = Stage::of(stack, (entry.make)()).connections(2);
+            let mut stage = Stage::of(stack, (entry.make)(&Parameters::default())).connections(2);
             let mut now = 500;
             stage.run(now);
             for &(wait, fate) in &fates {

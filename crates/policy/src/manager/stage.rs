@@ -196,8 +196,10 @@ impl Stage {
             }
             SubflowView {
                 path: PathIndex(s.path),
+                peer: None,
                 state: s.state,
                 backup: s.backup,
+                suspected: false,
                 srtt: Some(Duration::from_millis(rtt)),
                 rto: Some(Duration::from_millis(base << timeouts)),
                 timeouts,
@@ -255,6 +257,11 @@ impl Stage {
                 let s = self.subflow(connection, path);
                 (s.state, s.since) = (PathState::Closing, now);
                 format!("{connection}: close path {}", path.0)
+            }
+            Action::Suspect { connection, path } => {
+                let s = self.subflow(connection, path);
+                (s.state, s.since) = (PathState::Closing, now);
+                format!("{connection}: suspect path {}", path.0)
             }
             Action::SetBackup {
                 connection,

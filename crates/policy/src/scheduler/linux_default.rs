@@ -149,6 +149,10 @@ impl Scheduler for LinuxDefault {
         chosen.map(|s| Reinjection::onto(s.id))
     }
 
+    fn heeds_failed(&self) -> bool {
+        false
+    }
+
     fn reinjects_on(&self, occasion: Occasion) -> bool {
         is_recovery(occasion)
     }

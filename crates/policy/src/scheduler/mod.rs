@@ -207,6 +207,12 @@ pub trait Scheduler: Send {
         longest.unwrap_or_default().max(MIN_TIMEOUT)
     }
 
+    /// Whether a subflow that is potentially failed gets less than one that is not; if not, there
+    /// is no use in marking one.
+    fn heeds_failed(&self) -> bool {
+        true
+    }
+
     /// When [`Scheduler::next`] would decide otherwise without anything else happening.
     fn poll_at(&self) -> Option<Time> {
         None

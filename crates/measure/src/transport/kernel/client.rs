@@ -99,13 +99,7 @@ impl Client {
     }
 
     fn carry_out(&mut self, now: Time, action: &Action) -> Result<(), String> {
-        let (Action::Open {
-            connection, path, ..
-        }
-        | Action::Close { connection, path }
-        | Action::SetBackup {
-            connection, path, ..
-        }) = *action;
+        let (connection, path) = action.target();
         let Some(paths) = &mut self.paths else {
             return Err("TCP has one path; only Multipath TCP opens others".to_owned());
         };
@@ -122,7 +116,9 @@ impl Client {
                 let detail = format!("address id {id}{word}");
                 log(&mut self.connections, EventKind::PathOpening, detail);
             }
-            Action::Close { .. } => {
+            // The kernel knows no failed subflows from outside, and what is in flight on one moves
+            // only when it is gone.
+            Action::Close { .. } | Action::Suspect { .. } => {
                 let reason = paths.close(connection, path, &seen)?;
                 self.connections.expect_close(connection, path, reason);
                 // The kernel has told of the end by now.

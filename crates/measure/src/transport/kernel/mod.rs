@@ -89,6 +89,10 @@ pub struct ServerConfig {
     pub paths: Vec<(IpAddr, Name)>,
     /// The congestion controller's name for TCP_CONGESTION; `None` for the system's default.
     pub congestion: Option<String>,
+    /// Whether the subflow that the client used last is to carry what the server sends: the
+    /// kernel's scheduler does not do that by itself, so [`crate::oracle`]'s follower makes the
+    /// others backup, and the namespace's connections are in the hands of this process.
+    pub follow: bool,
     /// The run's clock.
     pub clock: Clock,
 }
@@ -194,6 +198,7 @@ pub fn stack(congestion: String, path_manager: &str) -> Stack {
         congestion,
         path_manager: path_manager.to_owned(),
         scheduler,
+        server_scheduler: None,
         security: None,
     }
 }

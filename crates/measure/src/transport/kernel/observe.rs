@@ -6,7 +6,7 @@ use model::record::Sample;
 use model::{Name, PathIndex, Side, Time};
 use policy::{PathState, SubflowView};
 use std::collections::VecDeque;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 /// Marks kept of one byte stream; more are merged into the latest.
@@ -205,12 +205,13 @@ pub fn view(observed: &Observed) -> SubflowView {
         oldest_unacked,
     } = observed;
     let backup = role.is_some_and(|r| r.backup());
-    subflow_view(*path, *state, backup, &subflow.tcp, *oldest_unacked)
+    let peer = subflow.remote.ip();
+    subflow_view((*path, peer), *state, backup, &subflow.tcp, *oldest_unacked)
 }
 
-/// The same of its parts.
+/// The same of its parts: its netpath, how far it is, and the kernel's figures.
 pub fn subflow_view(
-    path: PathIndex,
+    (path, peer): (PathIndex, IpAddr),
     state: PathState,
     backup: bool,
     tcp: &TcpInfo,
@@ -218,7 +219,9 @@ pub fn subflow_view(
 ) -> SubflowView {
     SubflowView {
         path,
+        peer: Some(peer),
         state,
+        suspected: false,
         backup,
         srtt: srtt(tcp).map(Duration::from_micros),
         rto: (tcp.rto > 0).then(|| Duration::from_micros(u64::from(tcp.rto))),

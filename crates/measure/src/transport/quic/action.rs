@@ -22,7 +22,10 @@ impl Core {
                 path,
                 backup,
             } => self.open(now, connection, path, backup),
-            Action::Close { connection, path } => self.close_path(now, connection, path),
+            // What is in flight on a path moves only when it is closed.
+            Action::Close { connection, path } | Action::Suspect { connection, path } => {
+                self.close_path(now, connection, path)
+            }
             Action::SetBackup {
                 connection,
                 path,

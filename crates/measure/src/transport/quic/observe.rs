@@ -21,18 +21,22 @@ impl Core {
                 let live = slot.current.as_ref();
                 live.is_some_and(|live| live.record.lock().window_full())
             });
+            let server = session.server;
             let Session {
                 connection, paths, ..
             } = session;
             let slots = paths.slots.iter().enumerate();
             let subflows = slots.filter_map(|(path, slot)| {
                 let state = path_state(slot)?;
-                Some(subflow(
-                    PathIndex(path),
-                    state,
-                    slot,
-                    &slot.snapshot(connection, instant),
-                ))
+                Some(SubflowView {
+                    peer: server.map(|server| server.ip()),
+                    ..subflow(
+                        PathIndex(path),
+                        state,
+                        slot,
+                        &slot.snapshot(connection, instant),
+                    )
+                })
             });
             ConnectionView {
                 id,
@@ -91,6 +95,7 @@ impl Core {
             congestion: self.config.congestion.as_str().to_owned(),
             path_manager: path_manager.to_owned(),
             scheduler: scheduler.to_owned(),
+            server_scheduler: None,
             security: Some(self.config.security.as_str().to_owned()),
         }
     }
@@ -109,7 +114,9 @@ fn subflow(path: PathIndex, state: PathState, slot: &Slot, snapshot: &Snapshot) 
     let live = slot.current.as_ref();
     SubflowView {
         path,
+        peer: None,
         state,
+        suspected: false,
         backup: live.map_or(slot.wanted.is_some_and(|wanted| wanted.backup), |live| {
             live.backup
         }),

@@ -19,13 +19,7 @@ impl Packets {
     }
 
     fn act(&mut self, now: Time, action: &Action) -> Result<(), String> {
-        let (Action::Open {
-            connection, path, ..
-        }
-        | Action::Close { connection, path }
-        | Action::SetBackup {
-            connection, path, ..
-        }) = *action;
+        let (connection, path) = action.target();
         if self.side == Side::Server {
             return Err("the server leaves paths to the client".to_owned());
         }
@@ -52,8 +46,14 @@ impl Packets {
                 opened.map(|_| ()).map_err(words)
             }
             (_, None) => Err("it has no subflow".to_owned()),
+            (Action::Suspect { .. }, Some((subflow, _))) if self.heeds_suspicion => {
+                self.stack.mark_failed(now, id, subflow.id).map_err(words)
+            }
+            // Where the scheduler is Linux's, nothing moves until the subflow is gone.
             // REMOVE_ADDR makes the peer drop its end even when the path carries nothing any more.
-            (Action::Close { .. }, Some(_)) => self.stack.withdraw(now, id, local).map_err(words),
+            (Action::Close { .. } | Action::Suspect { .. }, Some(_)) => {
+                self.stack.withdraw(now, id, local).map_err(words)
+            }
             (Action::SetBackup { backup, .. }, Some((subflow, _))) => self
                 .stack
                 .set_backup(now, id, subflow.id, backup)

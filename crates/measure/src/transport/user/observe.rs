@@ -120,7 +120,9 @@ fn view(seen: &Observed) -> SubflowView {
     let tcp = &seen.subflow.tcp;
     SubflowView {
         path: seen.path,
+        peer: Some(seen.subflow.tuple.remote.ip()),
         state: seen.state,
+        suspected: seen.subflow.potentially_failed,
         backup: seen.subflow.backup,
         srtt: tcp.smoothed_rtt,
         rto: Some(tcp.rto),

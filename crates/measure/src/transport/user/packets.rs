@@ -50,6 +50,8 @@ pub struct Packets {
     pub(super) now: Time,
     /// Whether what happens now follows from an action of the path manager.
     pub(super) acting: bool,
+    /// Whether the scheduler leaves out a subflow that is potentially failed.
+    pub(super) heeds_suspicion: bool,
     /// The subflows looked at last, and those of them that count.
     pub(super) seen: Vec<SubflowInfo>,
     pub(super) observed: Vec<Observed>,
@@ -82,6 +84,7 @@ impl Packets {
 
     fn new(setup: Setup<'_>, side: Side) -> Result<Packets, UserError> {
         let config = settings::config(&setup)?;
+        let heeds_suspicion = (config.scheduler.make)().heeds_failed();
         let name = match side {
             Side::Client => "client.stack",
             Side::Server => "server.stack",
@@ -108,6 +111,7 @@ impl Packets {
             arrivals: 0,
             now: Time::ZERO,
             acting: false,
+            heeds_suspicion,
             seen: Vec::new(),
             observed: Vec::new(),
         })
@@ -264,6 +268,7 @@ impl Endpoint for Packets {
             congestion: self.config.controller.name.to_owned(),
             path_manager: path_manager.to_owned(),
             scheduler: scheduler.to_owned(),
+            server_scheduler: None,
             security: None,
         }
     }

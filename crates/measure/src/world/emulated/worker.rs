@@ -16,8 +16,9 @@ use crate::transport::{self, Binding, LocalPath, quic};
 use crate::world::machine;
 use crate::world::plan::{RunSpec, SpecError};
 use model::manifest::{Stack, Status, Timing};
-use model::{Manifest, Name, Time, World};
+use model::{Manifest, Name, Side, Time, World};
 use nix::poll::{PollFd, PollFlags, PollTimeout};
+use policy::list::Parameters;
 use serde::{Deserialize, Serialize};
 use std::io::Write;
 use std::net::SocketAddr;
@@ -298,7 +299,7 @@ impl Cast<'_> {
             address: self.address,
             client_paths: &client_paths,
             congestion: self.spec.scenario.congestion.as_deref(),
-            scheduler: self.spec.scenario.scheduler.as_deref(),
+            scheduler: self.spec.scenario.scheduler_of(Side::Server),
             identity: &self.identity,
         })
         .map_err(WorkError::Setup)?;
@@ -334,18 +335,21 @@ impl Cast<'_> {
             paths: &self.local_paths,
             channels: scenario.traffic.channels(),
             congestion: scenario.congestion.as_deref(),
-            scheduler: scenario.scheduler.as_deref(),
+            scheduler: scenario.scheduler_of(Side::Client),
             policy: self.policy,
             pin: self.identity.pin(),
             binding: Binding::Address,
         })
         .map_err(WorkError::Setup)?;
-        let stack = endpoint.stack();
+        let stack = Stack {
+            server_scheduler: self.transport.server_scheduler(World::Emulated, scenario),
+            ..endpoint.stack()
+        };
         let decides = self
             .transport
             .decides_at_run_time(World::Emulated, self.policy);
         let paths = self.local_paths.iter().map(|p| (p.name.clone(), p.kind));
-        let manager = decides.then(|| (self.policy.make)());
+        let manager = decides.then(|| (self.policy.make)(&Parameters::of(scenario)));
         let client = Client::new(paths, &scenario.traffic, self.end, manager);
         self.live().client(client, endpoint, changes)?;
         Ok(Some(stack))

@@ -19,6 +19,7 @@ use model::manifest::{Stack, Status};
 use model::scenario::{Link, Path, Queue};
 use model::units::Span;
 use model::{Family, Manifest, Name, Scenario, Seed, Time, World};
+use policy::list::Parameters;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
@@ -194,7 +195,7 @@ fn drive(
     *stack = endpoint.stack();
     let decides = transport.decides_at_run_time(World::Live, policy);
     let paths = test.paths.iter().map(|p| (p.name.clone(), p.kind));
-    let manager = decides.then(|| (policy.make)());
+    let manager = decides.then(|| (policy.make)(&Parameters::default()));
     let client = Client::new(paths, &run.traffic, deadline.get(), manager)
         .with_token(&*run.token)
         .with_deadline(deadline);
@@ -278,6 +279,8 @@ fn scenario(test: &Test, run: &LiveRun) -> Scenario {
         policies: vec![run.policy.clone()],
         congestion: None,
         scheduler: None,
+        server_scheduler: None,
+        oracle: None,
         family: Family::of(test.server.ip()),
         traffic: run.traffic.clone(),
         paths: paths.collect(),

@@ -12,9 +12,10 @@ use crate::recording::Sink;
 use crate::transport::{LocalPath, PacketEndpoint, PacketSetup};
 use crate::world::plan::RunSpec;
 use model::manifest::Stack;
-use model::{Direction, PathIndex, Time};
+use model::{Direction, PathIndex, Side, Time};
 use network::link::Exit;
 use network::topology;
+use policy::list::Parameters;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -39,6 +40,8 @@ pub(super) struct EventLoop {
     server: Server,
     server_end: Box<dyn PacketEndpoint>,
     server_due: Time,
+    /// The server's packet scheduler, where it is another than the client's.
+    server_scheduler: Option<String>,
     steps: std::vec::IntoIter<Step>,
     changes: Vec<PathChange>,
     /// Whether the client's interface on each path is usable.
@@ -89,15 +92,19 @@ impl EventLoop {
             paths: &paths,
             channels: scenario.traffic.channels(),
             congestion: scenario.congestion.as_deref(),
-            scheduler: scenario.scheduler.as_deref(),
+            scheduler: scenario.scheduler_of(Side::Client),
             policy,
         };
-        let server_end = (ends.listen)(&setup).map_err(SimulationError::Setup)?;
+        let server_setup = PacketSetup {
+            scheduler: scenario.scheduler_of(Side::Server),
+            ..setup
+        };
+        let server_end = (ends.listen)(&server_setup).map_err(SimulationError::Setup)?;
         let client_end = (ends.connect)(&setup).map_err(SimulationError::Setup)?;
         let end = Time::ZERO + scenario.duration.get();
         let decides = transport.decides_at_run_time(spec.world, policy);
         let named = paths.iter().map(|path| (path.name.clone(), path.kind));
-        let manager = decides.then(|| (policy.make)());
+        let manager = decides.then(|| (policy.make)(&Parameters::of(scenario)));
         Ok(EventLoop {
             now: Time::ZERO,
             lane_due: vec![Time::MAX; lanes.len()],
@@ -108,6 +115,7 @@ impl EventLoop {
             client_due: Time::ZERO,
             server: Server::new(end),
             server_end,
+            server_scheduler: transport.server_scheduler(spec.world, scenario),
             server_due: Time::ZERO,
             steps: failure::steps(scenario, spec.seed)?.into_iter(),
             changes: Vec::new(),
@@ -120,7 +128,10 @@ impl EventLoop {
 
     /// What carries the traffic.
     pub(super) fn stack(&self) -> Stack {
-        self.client_end.stack()
+        Stack {
+            server_scheduler: self.server_scheduler.clone(),
+            ..self.client_end.stack()
+        }
     }
 
     /// Packets that left a link, and turns of hosts, so far.

@@ -87,7 +87,9 @@ pub(super) fn scenario(scenario: &Scenario) -> Result<(), Fault> {
         policies,
         congestion,
         scheduler,
+        server_scheduler,
         family: _,
+        oracle,
         traffic: pattern,
         paths,
         failures,
@@ -108,8 +110,16 @@ pub(super) fn scenario(scenario: &Scenario) -> Result<(), Fault> {
     if let Some(congestion) = congestion {
         plain_name(congestion, &KeyPath::top("congestion"))?;
     }
-    if let Some(scheduler) = scheduler {
-        plain_name(scheduler, &KeyPath::top("scheduler"))?;
+    for (key, scheduler) in [
+        ("scheduler", scheduler),
+        ("server_scheduler", server_scheduler),
+    ] {
+        if let Some(scheduler) = scheduler {
+            plain_name(scheduler, &KeyPath::top(key))?;
+        }
+    }
+    if let Some(oracle) = oracle {
+        super::oracle::check(oracle)?;
     }
     traffic(pattern)?;
     paths::check(paths, *duration)?;
@@ -136,14 +146,20 @@ pub(super) fn names(scenario: &Scenario, known: &Names<'_>) -> Result<(), Fault>
             )?;
         }
     }
-    let Some(name) = scenario.scheduler.as_deref() else {
-        return Ok(());
-    };
-    require(
-        schedulers.contains(&name),
-        &KeyPath::top("scheduler"),
-        format!("unknown scheduler `{name}`; {}", one_of(name, schedulers)),
-    )
+    for (key, name) in [
+        ("scheduler", &scenario.scheduler),
+        ("server_scheduler", &scenario.server_scheduler),
+    ] {
+        let Some(name) = name.as_deref() else {
+            continue;
+        };
+        require(
+            schedulers.contains(&name),
+            &KeyPath::top(key),
+            format!("unknown scheduler `{name}`; {}", one_of(name, schedulers)),
+        )?;
+    }
+    Ok(())
 }
 
 /// A name that is also part of a file's name.

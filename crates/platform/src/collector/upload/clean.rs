@@ -112,12 +112,14 @@ fn clean_manifest(
         congestion,
         path_manager,
         scheduler,
+        server_scheduler,
         security,
     } = stack;
     for text in [name, congestion, path_manager, scheduler] {
         scrub_text(text);
     }
-    security.iter_mut().for_each(scrub_text);
+    let optional = security.iter_mut().chain(server_scheduler);
+    optional.for_each(scrub_text);
     *stack_version = scrub::kernel(stack_version);
     *kernel = scrub::kernel(kernel);
     *sysctls = clean_sysctls(sysctls);
@@ -149,6 +151,8 @@ fn clean_scenario(
         policies,
         congestion,
         scheduler,
+        server_scheduler,
+        oracle: _,
         family: _,
         traffic: _,
         paths: described,
@@ -162,7 +166,8 @@ fn clean_scenario(
     for name in transports.iter_mut().chain(policies) {
         plain_or(name, UNLISTED);
     }
-    for name in congestion.iter_mut().chain(scheduler) {
+    let optional = congestion.iter_mut().chain(scheduler);
+    for name in optional.chain(server_scheduler) {
         plain_or(name, UNLISTED);
     }
     for path in described {
