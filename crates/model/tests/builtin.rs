@@ -71,6 +71,7 @@ fn the_table_of_scenarios() {
     carrier-loss    The Wi-Fi interface loses its carrier for ten seconds: who moves away, and who comes back
     jitter          Delays that vary, some loss, and three silent seconds: what distributions look like
     link-down       The Wi-Fi interface goes down and its address with it: the client knows at once
+    multimob        Wi-Fi goes silent for eight seconds: MultiMob's delay and cellular packets next to backup and fullmesh
     steady          Nothing happens: the baseline of delay and overhead on two good paths
     walk            Away from the Wi-Fi, onto cellular, and back: who stalls, for how long, and what it costs
     "#);

@@ -2,7 +2,9 @@
 //! edit of a valid file.
 
 use proptest::prelude::*;
-use walkabout_model::scenario::{Document, Names, Scenario, ScenarioError, Setting};
+use walkabout_model::Side;
+use walkabout_model::scenario::{Document, Names, Oracle, Scenario, ScenarioError, Setting};
+use walkabout_model::units::Probability;
 
 const VALID: &str = r#"name = "mine"
 summary = "One line"
@@ -308,6 +310,95 @@ fn names_are_checked_against_lists_of_others() {
     let set = Setting::read("scheduler=linux", "--set").unwrap();
     let document = Document::parse_with(VALID, "mine.toml", &[set]).unwrap();
     insta::assert_snapshot!(document.check_names(&known).unwrap_err(), @"--set: with `scheduler` = `linux`, mine.toml: `scheduler`: unknown scheduler `linux`; expected one of blest, linux-default");
+}
+
+#[test]
+fn the_server_may_have_a_scheduler_of_its_own() {
+    let known = Names {
+        transports: &["mptcp", "tcp"],
+        policies: &["backup", "single"],
+        schedulers: &["client-priority", "follow"],
+    };
+    let with = |lines: &str| {
+        let text = VALID.replacen("duration", &format!("{lines}duration"), 1);
+        Document::parse(&text, "mine.toml").unwrap()
+    };
+    let both = "scheduler = \"client-priority\"\nserver_scheduler = \"follow\"\n";
+    let cases = [
+        ("", None, None),
+        ("scheduler = \"follow\"\n", Some("follow"), Some("follow")),
+        ("server_scheduler = \"follow\"\n", None, Some("follow")),
+        (both, Some("client-priority"), Some("follow")),
+    ];
+    for (lines, client, server) in cases {
+        let document = with(lines);
+        assert_eq!(document.check_names(&known), Ok(()));
+        let scenario = document.scenario();
+        assert_eq!(scenario.scheduler_of(Side::Client), client, "{lines}");
+        assert_eq!(scenario.scheduler_of(Side::Server), server, "{lines}");
+    }
+    let wrong = with("server_scheduler = \"folow\"\n").check_names(&known);
+    insta::assert_snapshot!(wrong.unwrap_err(), @"mine.toml:3:20: `server_scheduler`: unknown scheduler `folow`; expected one of client-priority, follow (did you mean `follow`?)");
+}
+
+#[test]
+fn the_oracles_parameters_make_sense() {
+    let with = |table: &str| {
+        let text = VALID.replacen("[traffic", &format!("{table}\n[traffic"), 1);
+        Scenario::parse(&text, "mine.toml")
+    };
+    assert_eq!(with("").unwrap().oracle, None);
+    assert_eq!(with("[oracle]").unwrap().oracle, Some(Oracle::default()));
+    let fast = with(
+        "[oracle]\nperiod = \"100 ms\"\nloss_threshold = \"10 %\"\n[oracle.tail_loss]\nenabled = true",
+    );
+    let fast = fast.unwrap().oracle.unwrap();
+    assert_eq!(fast.period.to_string(), "100 ms");
+    assert!(fast.tail_loss.enabled && fast.rates);
+    assert_eq!(fast.hysteresis, Oracle::default().hysteresis);
+    let wrong = |table: &str| with(table).unwrap_err().message;
+    for (table, words) in [
+        (
+            "[oracle]\nperiod = \"0 s\"",
+            "`period` in [oracle]: no time at all; give",
+        ),
+        (
+            "[oracle.tail_loss]\nperiod = \"0 s\"",
+            "`period` in [oracle.tail_loss]: no time",
+        ),
+        (
+            "[oracle]\nloss_threshold = \"0 %\"",
+            "every path reaches a rate of 0",
+        ),
+        (
+            "[oracle]\nalpha = 0",
+            "`alpha` in [oracle]: with a weight of 0 nothing",
+        ),
+        ("[oracle]\nalpha = 1.5", "expected a probability"),
+        (
+            "[oracle.tail_loss]\nleave_after = -1.0",
+            "`-1` is no number of round-trip times",
+        ),
+        (
+            "[oracle.tail_loss]\nopen_after = nan",
+            "`NaN` is no number of round-trip times",
+        ),
+        (
+            "[oracle.hysteresis]\nhold = \"2 min\"",
+            "`2 min` is longer than `longest_hold`",
+        ),
+        (
+            "[oracle]\nthreshold = \"10 %\"",
+            "unknown key `threshold` in [oracle]",
+        ),
+    ] {
+        let message = with(table).unwrap_err().message;
+        assert!(message.contains(words), "{table}: {message}");
+    }
+    let mut oracle = Oracle::default();
+    assert_eq!(oracle.check(), Ok(()));
+    oracle.alpha = Probability::ZERO;
+    assert_eq!(oracle.check().unwrap_err().key, "oracle.alpha");
 }
 
 #[test]

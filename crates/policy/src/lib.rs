@@ -36,14 +36,17 @@
 //! ```
 
 pub mod congestion;
+pub mod handover;
 pub mod list;
 pub mod manager;
+pub mod oracle;
 pub mod requests;
 pub mod roles;
 pub mod scheduler;
 pub mod silence;
 pub mod subflow;
 pub mod view;
+pub mod watches;
 
 pub use subflow::{SubflowId, SubflowSet};
 pub use view::{Action, ConnectionView, Decision, PathState, PathView, SubflowView, View};

@@ -1,7 +1,7 @@
 //! The list of path managers.
 
 use crate::PathManager;
-use crate::manager::{apple_interactive, backup, break_before_make, fullmesh, single};
+use crate::manager::{apple_interactive, backup, break_before_make, fullmesh, multimob, single};
 use model::Scenario;
 use model::scenario::Oracle;
 
@@ -70,6 +70,18 @@ pub const MANAGERS: &[Entry] = &[
         summary: "a regular subflow on every path",
         kernel: Some(KernelManaged::Fullmesh),
         make: |_| Box::new(fullmesh::Mesh::fullmesh()),
+    },
+    Entry {
+        name: "multimob",
+        summary: "cellular is opened, and Wi-Fi held to have failed, when MultiMob's oracle sees its loss or retransmission rate rise",
+        kernel: None,
+        make: |parameters| Box::new(multimob::MultiMob::new(&parameters.oracle)),
+    },
+    Entry {
+        name: "multimob-tlp",
+        summary: "multimob, and at once when a packet is sent again, such as a tail-loss probe",
+        kernel: None,
+        make: |parameters| Box::new(multimob::MultiMob::with_tail_loss(&parameters.oracle)),
     },
     Entry {
         name: "single",

@@ -4,11 +4,11 @@
 //! - nothing is asked for twice while the transport is at it, nothing of an unknown connection;
 //! - a subflow is opened on a path that is up and has none, once the connection has ever been
 //!   established, and after failures only at growing intervals;
-//! - a subflow is closed only while another one is established on a path that is up, and is not
-//!   being closed itself.
+//! - a subflow is closed, or held to have failed, only while another one is established on a path
+//!   that is up, and is not being closed itself.
 
 use crate::roles::is_up;
-use crate::view::{Action, ConnectionView, Decision, PathState, View};
+use crate::view::{Action, ConnectionView, Decision, PathState, SubflowView, View};
 use model::{PathIndex, Time};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -69,6 +69,7 @@ pub struct Requests {
     attempts: BTreeMap<Key, Attempt>,
     closes: BTreeMap<Key, Time>,
     priorities: BTreeMap<Key, (bool, Time)>,
+    suspicions: BTreeMap<Key, Time>,
     /// Connections that ever had an established subflow.
     started: BTreeSet<usize>,
     /// The paths that were up when last looked at.
@@ -127,6 +128,10 @@ impl Requests {
         }
         self.closes
             .retain(|&key, asked| subflow(key).is_some() && now.since(*asked) < PATIENCE);
+        self.suspicions.retain(|&key, asked| {
+            let pending = subflow(key).is_some_and(|s| !s.suspected);
+            pending && now.since(*asked) < PATIENCE
+        });
         self.priorities.retain(|&key, (wanted, asked)| {
             let pending = subflow(key).is_some_and(|s| s.backup != *wanted);
             pending && now.since(*asked) < PATIENCE
@@ -205,13 +210,7 @@ impl Requests {
         let there = connection
             .on(path)
             .is_some_and(|s| s.state != PathState::Closing);
-        let another = connection.subflows.iter().any(|s| {
-            s.path != path
-                && s.state == PathState::Established
-                && is_up(view, s.path)
-                && !self.closes.contains_key(&(connection.id, s.path))
-        });
-        if !there || !another || self.closes.contains_key(&key) {
+        if !there || !self.has_another(view, connection, path) || self.closes.contains_key(&key) {
             return false;
         }
         self.closes.insert(key, now);
@@ -227,6 +226,50 @@ impl Requests {
         let connection = connection.id;
         decisions.push(Decision {
             action: Action::Close { connection, path },
+            cause: cause(),
+        });
+        true
+    }
+
+    /// Whether the connection can do without its subflow on `path`.
+    fn has_another(&self, view: &View, connection: &ConnectionView, path: PathIndex) -> bool {
+        connection.subflows.iter().any(|s| {
+            let key = (connection.id, s.path);
+            s.path != path
+                && s.state == PathState::Established
+                && is_up(view, s.path)
+                && !self.closes.contains_key(&key)
+                && !self.suspicions.contains_key(&key)
+        })
+    }
+
+    /// Holds an established subflow to have failed if that makes sense; returns whether it was
+    /// asked for.
+    pub fn suspect(
+        &mut self,
+        at: At<'_>,
+        path: PathIndex,
+        decisions: &mut Vec<Decision>,
+        cause: impl FnOnce() -> String,
+    ) -> bool {
+        let At {
+            now,
+            view,
+            connection,
+        } = at;
+        let key = (connection.id, path);
+        let suspect = |s: &SubflowView| s.state == PathState::Established && !s.suspected;
+        let asked = self.suspicions.contains_key(&key) || self.closes.contains_key(&key);
+        if asked
+            || !connection.on(path).is_some_and(suspect)
+            || !self.has_another(view, connection, path)
+        {
+            return false;
+        }
+        self.suspicions.insert(key, now);
+        let connection = connection.id;
+        decisions.push(Decision {
+            action: Action::Suspect { connection, path },
             cause: cause(),
         });
         true

@@ -74,6 +74,11 @@ impl Watch {
     /// Looks at the subflow; the judgement in words when it is silent.
     pub fn look(&mut self, now: Time, subflow: &SubflowView, limits: &Limits) -> Option<String> {
         self.note_signs(now, subflow);
+        self.judge(now, subflow, limits)
+    }
+
+    /// The judgement on the subflow as it was noted last.
+    pub fn judge(&self, now: Time, subflow: &SubflowView, limits: &Limits) -> Option<String> {
         if subflow.timeouts >= 2 {
             return Some(format!(
                 "{} timeouts in a row without an acknowledgement",
@@ -106,7 +111,8 @@ impl Watch {
         })
     }
 
-    fn note_signs(&mut self, now: Time, subflow: &SubflowView) {
+    /// Takes notice of the subflow.
+    pub fn note_signs(&mut self, now: Time, subflow: &SubflowView) {
         let counters = Counters {
             retransmissions: subflow.retransmissions,
             timeouts: subflow.timeouts,

@@ -77,7 +77,7 @@ pub struct SubflowView {
     pub retransmissions: u64,
     /// Packets sent since the subflow began.
     pub sent: u64,
-    /// Packets declared lost since the subflow began.
+    /// Packets declared lost since the subflow began, or the loss of which was probed for.
     pub lost: u64,
     /// Bytes sent and not yet acknowledged.
     pub in_flight: u64,

@@ -210,6 +210,7 @@ impl Ground {
                     .enumerate()
                     .map(|(n, name)| (client_address(n), Name::from(*name)))
                     .collect(),
+                follow: false,
                 congestion: Some("reno".to_owned()),
                 clock,
             };

@@ -27,6 +27,10 @@ pub const SCENARIOS: &[(&str, &str)] = &[
         "link-down",
         include_str!("../../../../scenarios/link-down.toml"),
     ),
+    (
+        "multimob",
+        include_str!("../../../../scenarios/multimob.toml"),
+    ),
     ("steady", include_str!("../../../../scenarios/steady.toml")),
     ("walk", include_str!("../../../../scenarios/walk.toml")),
 ];

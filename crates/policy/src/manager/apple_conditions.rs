@@ -124,6 +124,8 @@ mod tests {
     fn subflow(path: usize, srtt: u64, rto: u64) -> SubflowView {
         SubflowView {
             path: PathIndex(path),
+            peer: None,
+            suspected: false,
             state: PathState::Established,
             backup: path == 1,
             srtt: Some(Duration::from_millis(srtt)),

@@ -8,6 +8,7 @@ pub mod apple_interactive;
 pub mod backup;
 pub mod break_before_make;
 pub mod fullmesh;
+pub mod multimob;
 #[cfg(test)]
 mod properties;
 pub mod single;

@@ -105,10 +105,11 @@ proptest! {
                         }
                         Action::Close { .. } | Action::Suspect { .. } => {
                             let suspected = matches!(decision.action, Action::Suspect { .. });
-                            prop_assert!(subflow.is_some_and(|s| match suspected {
+                            let there = subflow.is_some_and(|s| match suspected {
                                 true => s.state == PathState::Established,
                                 false => s.state != PathState::Closing,
-                            }));
+                            });
+                            prop_assert!(there, "{}: {decision:?}", entry.name);
                             closed.push((id, path));
                             let left = connection.subflows.iter().any(|s| {
                                 s.state == PathState::Established && !closed.contains(&(id, s.path))

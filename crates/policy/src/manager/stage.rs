@@ -15,6 +15,8 @@ const GIVE_UP: u64 = 8_000;
 pub enum Stack {
     /// A tail-loss probe after 2 RTT, an RTO of 200 ms + RTT.
     Mptcp,
+    /// The same, and a subflow can be held to have failed, until something is acknowledged on it.
+    Marking,
     /// Probe timeouts of 3 RTT, nothing counts as sent again.
     Quic,
 }
@@ -32,8 +34,11 @@ struct Subflow {
     path: usize,
     state: PathState,
     backup: bool,
+    suspected: bool,
     since: u64,
     sent: u64,
+    /// Of these, how many did before the oldest byte got no answer.
+    arrived: u64,
     retransmissions: u64,
     received: u64,
     /// When the oldest byte that got no answer was sent.
@@ -142,7 +147,15 @@ impl Stage {
 
     fn transport(&mut self) {
         let (now, stack) = (self.now, self.stack);
-        for subflow in self.connections.iter_mut().flatten() {
+        let regular = |s: &Subflow| s.state == PathState::Established && !s.backup && !s.suspected;
+        let regular: Vec<bool> = self
+            .connections
+            .iter()
+            .map(|c| c.iter().any(regular))
+            .collect();
+        let subflows = self.connections.iter_mut().zip(regular);
+        let subflows = subflows.flat_map(|(c, regular)| c.iter_mut().map(move |s| (s, regular)));
+        for (subflow, regular) in subflows {
             let path = &self.paths[subflow.path];
             let works = path.alive && path.up && !path.deaf;
             let before = subflow.state;
@@ -156,18 +169,26 @@ impl Stage {
                 }
                 PathState::Opening | PathState::Closing => {}
                 PathState::Established => {
-                    let sends = !subflow.backup && now.is_multiple_of(CHUNK);
+                    let carries = match stack {
+                        Stack::Marking => !regular || !subflow.backup && !subflow.suspected,
+                        Stack::Mptcp | Stack::Quic => !subflow.backup,
+                    };
+                    let sends = carries && now.is_multiple_of(CHUNK);
                     subflow.sent += 2 * u64::from(sends);
                     if works {
                         subflow.received += u64::from(sends || subflow.stuck.is_some());
+                        subflow.suspected &= subflow.stuck.is_none();
                         subflow.stuck = None;
                     } else if path.deaf && subflow.backup {
                         subflow.stuck = None;
                     } else if sends && subflow.stuck.is_none() {
                         subflow.stuck = Some(now);
                     }
+                    if subflow.stuck.is_none() {
+                        subflow.arrived = subflow.sent;
+                    }
                     let waited = subflow.stuck.map_or(0, |since| now - since);
-                    if stack == Stack::Mptcp && waited == 2 * path.rtt {
+                    if stack != Stack::Quic && waited == 2 * path.rtt {
                         subflow.retransmissions += u64::from(waited > 0);
                     }
                 }
@@ -185,7 +206,7 @@ impl Stage {
         let subflow = |s: &Subflow| {
             let rtt = self.paths[s.path].rtt;
             let base = match self.stack {
-                Stack::Mptcp => 200 + rtt,
+                Stack::Mptcp | Stack::Marking => 200 + rtt,
                 Stack::Quic => 3 * rtt,
             };
             let waited = s.stuck.map(|since| self.now - since);
@@ -199,13 +220,14 @@ impl Stage {
                 peer: None,
                 state: s.state,
                 backup: s.backup,
-                suspected: false,
+                suspected: s.suspected,
                 srtt: Some(Duration::from_millis(rtt)),
                 rto: Some(Duration::from_millis(base << timeouts)),
                 timeouts,
                 retransmissions: s.retransmissions,
                 sent: s.sent,
-                lost: 0,
+                // After a timeout all that is in flight counts as lost.
+                lost: s.retransmissions + if timeouts > 0 { s.sent - s.arrived } else { 0 },
                 in_flight: waited.map_or(0, |_| 2_000),
                 oldest_unacked: waited.map(Duration::from_millis),
                 received: s.received,
@@ -259,8 +281,12 @@ impl Stage {
                 format!("{connection}: close path {}", path.0)
             }
             Action::Suspect { connection, path } => {
+                let marking = self.stack == Stack::Marking;
                 let s = self.subflow(connection, path);
-                (s.state, s.since) = (PathState::Closing, now);
+                match marking {
+                    true => s.suspected = true,
+                    false => (s.state, s.since) = (PathState::Closing, now),
+                }
                 format!("{connection}: suspect path {}", path.0)
             }
             Action::SetBackup {
@@ -289,8 +315,10 @@ impl Subflow {
             path,
             state: PathState::Opening,
             backup,
+            suspected: false,
             since,
             sent: 0,
+            arrived: 0,
             retransmissions: 0,
             received: 0,
             stuck: None,

@@ -125,7 +125,9 @@ fn subflow(path: PathIndex, state: PathState, slot: &Slot, snapshot: &Snapshot) 
         timeouts: snapshot.timeouts,
         retransmissions: snapshot.counters.lost_packets + slot.probes,
         sent: snapshot.counters.sent_packets,
-        lost: snapshot.counters.lost_packets,
+        // QUIC declares nothing lost without an acknowledgement; a probe is the loss of a packet, as
+        // where MultiMob counts tail-loss probes (section III-B).
+        lost: snapshot.counters.lost_packets + slot.probes,
         in_flight: snapshot.in_flight,
         oldest_unacked: snapshot.oldest_unacked,
         received: snapshot.counters.received_bytes,

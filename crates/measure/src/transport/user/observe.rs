@@ -60,10 +60,11 @@ impl Packets {
                     seen.state = PathState::Opening;
                 }
             }
+            let heeds = self.heeds_suspicion;
             views.push(ConnectionView {
                 id,
                 has_unsent,
-                subflows: self.observed.iter().map(view).collect(),
+                subflows: self.observed.iter().map(|s| view(s, heeds)).collect(),
             });
         }
         views
@@ -116,13 +117,14 @@ fn rank(state: PathState) -> u8 {
     }
 }
 
-fn view(seen: &Observed) -> SubflowView {
+fn view(seen: &Observed, heeds_suspicion: bool) -> SubflowView {
     let tcp = &seen.subflow.tcp;
     SubflowView {
         path: seen.path,
         peer: Some(seen.subflow.tuple.remote.ip()),
         state: seen.state,
-        suspected: seen.subflow.potentially_failed,
+        // A mark that nobody heeds is none.
+        suspected: heeds_suspicion && seen.subflow.potentially_failed,
         backup: seen.subflow.backup,
         srtt: tcp.smoothed_rtt,
         rto: Some(tcp.rto),

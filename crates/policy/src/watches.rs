@@ -1,0 +1,47 @@
+//! Which subflows of all connections are silent?
+
+use crate::silence::{Limits, Watch};
+use crate::view::{PathState, SubflowView, View};
+use model::{PathIndex, Time};
+use std::collections::BTreeMap;
+
+/// The subflows that are silent, by connection and path, and why they are thought to be.
+pub type Silent = BTreeMap<(usize, PathIndex), String>;
+
+/// A watch for each established subflow.
+#[derive(Debug, Default)]
+pub struct Watches {
+    watches: BTreeMap<(usize, PathIndex), Watch>,
+}
+
+fn established(view: &View) -> impl Iterator<Item = ((usize, PathIndex), &SubflowView)> {
+    let of = |c: &crate::ConnectionView| c.id;
+    view.connections.iter().flat_map(move |c| {
+        let established = c
+            .subflows
+            .iter()
+            .filter(|s| s.state == PathState::Established);
+        established.map(move |s| ((of(c), s.path), s))
+    })
+}
+
+impl Watches {
+    /// Takes notice of every established subflow, and forgets the others.
+    pub fn look(&mut self, now: Time, view: &View) {
+        let mut before = std::mem::take(&mut self.watches);
+        for (key, subflow) in established(view) {
+            let mut watch = before.remove(&key).unwrap_or_default();
+            watch.note_signs(now, subflow);
+            self.watches.insert(key, watch);
+        }
+    }
+
+    /// The verdict on each that is silent, of those that were looked at in this view.
+    pub fn silent(&self, now: Time, view: &View, limits: &Limits) -> Silent {
+        let verdict = |(key, subflow)| {
+            let watch = self.watches.get(&key)?;
+            Some((key, watch.judge(now, subflow, limits)?))
+        };
+        established(view).filter_map(verdict).collect()
+    }
+}
