@@ -103,6 +103,12 @@ impl<K: Kernel> Oracle<K> {
         &self.kernel
     }
 
+    /// The kernel of a test.
+    #[cfg(test)]
+    pub fn kernel_mut(&mut self) -> &mut K {
+        &mut self.kernel
+    }
+
     /// When it wants to be called next, if nothing happens.
     pub fn poll_at(&self) -> Time {
         self.next_look
