@@ -18,7 +18,10 @@ use std::time::{Duration, Instant};
 const EVERY: Duration = Duration::from_millis(400);
 
 fn main() {
-    let numbers: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with("--")).collect();
+    let numbers: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|a| !a.starts_with("--"))
+        .collect();
     let number = |at: usize, default: u64| {
         let given = numbers.get(at).and_then(|n| n.parse().ok());
         given.unwrap_or(default)

@@ -231,7 +231,9 @@ impl<K: Kernel> Follower<K> {
             let asked = memory.asked.get(&subflow.cookie);
             let pending =
                 asked.is_some_and(|(what, at)| *what == backup && now.since(*at) < PATIENCE);
-            if subflow.role.backup() == backup || pending {
+            // One that the client wants as backup is left alone by both ends already.
+            let theirs = backup && subflow.role.peer_backup();
+            if subflow.role.backup() == backup || pending || theirs {
                 continue;
             }
             memory.asked.insert(subflow.cookie, (backup, now));

@@ -4,8 +4,11 @@
 mod ground;
 
 use ground::{
-    App, Ground, NAMES, Process, Running, inside, paths, setup, status, sysctl, wait_for_status,
+    App, Ground, NAMES, Process, Running, connect, inside, ip, paths, setup, status, sysctl,
+    wait_for_status,
 };
+use model::Seed;
+use rand::RngExt;
 use walkabout_measure::oracle::{Kind, restore};
 
 const APPS: usize = 3;
@@ -124,5 +127,104 @@ fn a_dry_run_says_what_it_would_do_and_does_nothing() {
                 .all(|e| e.kind != Kind::Done && e.kind != Kind::Failed)
         );
         drop(app);
+    });
+}
+
+#[test]
+fn lost_notifications_are_made_good() {
+    const NAME: &str = "lost_notifications_are_made_good";
+    inside(NAME, || {
+        let ground = Ground::new();
+        ground.serve();
+        let folder = tempfile::tempdir().unwrap();
+        let daemon = Process::start(NAME, folder.path());
+        let first = App::start();
+        wait_for_status(folder.path(), |s| all_on(s, 1, NAMES[0]));
+        // It does not read while more happens than its socket holds.
+        daemon.signal(libc::SIGSTOP);
+        for _ in 0..600 {
+            drop(connect());
+        }
+        let second = App::start();
+        daemon.signal(libc::SIGCONT);
+        wait_for_status(folder.path(), |s| {
+            s["counters"]["resyncs"].as_u64() > Some(0)
+        });
+        wait_for_status(folder.path(), |s| all_on(s, 2, NAMES[0]));
+        ground.lose(0, true, true);
+        wait_for_status(folder.path(), |s| all_on(s, 2, NAMES[1]));
+        first.goes_on(10);
+        second.goes_on(10);
+        daemon.kill();
+    });
+}
+
+#[test]
+fn a_server_follows_its_clients_last_subflow() {
+    inside("a_server_follows_its_clients_last_subflow", || {
+        let ground = Ground::new();
+        let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let mut follow = setup(there.path());
+        follow.follow = true;
+        let server = ground.at_server(|| Running::start(follow));
+        ground.serve();
+        let daemon = Running::start(setup(here.path()));
+        let app = App::start();
+        app.goes_on(10);
+        // Only what goes down is lost: the client's data goes on coming over Wi-Fi.
+        ground.lose(0, false, true);
+        let decision = server.wait(|e| e.kind == Kind::Decision);
+        assert!(decision.detail.contains("10.77.2.2"), "{}", decision.detail);
+        app.goes_on(10);
+        let seen = [daemon.end(), server.end()].concat();
+        assert!(seen.iter().all(|e| e.kind != Kind::Failed), "{seen:#?}");
+    });
+}
+
+/// Interfaces go and come, addresses change, packets vanish, connections come and go, in a random order; in
+/// the end every connection that is left is known, steered and on Wi-Fi alone.
+#[test]
+fn interfaces_addresses_and_connections_come_and_go() {
+    inside("interfaces_addresses_and_connections_come_and_go", || {
+        let ground = Ground::new();
+        ground.serve();
+        let folder = tempfile::tempdir().unwrap();
+        let daemon = Running::start(setup(folder.path()));
+        let mut apps = vec![App::start(), App::start()];
+        wait_for_status(folder.path(), |s| all_on(s, 2, NAMES[0]));
+        let mut random = Seed(6).stream("oracle.kernel");
+        let mut last = [2, 2];
+        for _ in 0..10 {
+            let path: usize = random.random_range(0..2);
+            match random.random_range(0..6) {
+                0 => {
+                    ip(&format!("link set {} down", NAMES[path]));
+                    daemon.wait(|e| e.kind == Kind::Path && e.detail.ends_with("down"));
+                    ip(&format!("link set {} up", NAMES[path]));
+                    ground.address(path, last[path]);
+                }
+                1 => {
+                    let net = path + 1;
+                    ip(&format!(
+                        "addr del 10.77.{net}.{}/24 dev {}",
+                        last[path], NAMES[path]
+                    ));
+                    last[path] = 2 + (last[path] + 1) % 5;
+                    ground.address(path, last[path]);
+                    let new = format!("10.77.{net}.{}", last[path]);
+                    daemon.wait(|e| e.kind == Kind::Path && e.detail.ends_with(&new));
+                }
+                2 => {
+                    ground.lose(0, true, true);
+                    wait_for_status(folder.path(), |s| all_on(s, apps.len(), NAMES[1]));
+                    ground.find_again(0);
+                }
+                3 if apps.len() > 1 => drop(apps.remove(0)),
+                _ => apps.push(App::start()),
+            }
+        }
+        wait_for_status(folder.path(), |s| all_on(s, apps.len(), NAMES[0]));
+        apps.iter().for_each(|app| app.goes_on(10));
+        daemon.end();
     });
 }

@@ -114,7 +114,9 @@ impl Fake {
 
     /// An application connects over the first interface that works.
     pub fn connect(&mut self, kernels: bool) {
-        let works = |i: &&Interface| i.running && !i.addresses.is_empty() && !self.lost[i.index as usize - 1];
+        let works = |i: &&Interface| {
+            i.running && !i.addresses.is_empty() && !self.lost[i.index as usize - 1]
+        };
         let Some(interface) = self.interfaces.iter().find(works) else {
             return;
         };
@@ -165,9 +167,12 @@ impl Fake {
     }
 
     fn reaches(&self, subflow: &FakeSubflow) -> bool {
-        self.interfaces.iter().zip(&self.lost).any(|(interface, lost)| {
-            interface.running && !lost && interface.addresses.contains(&subflow.local.ip())
-        })
+        self.interfaces
+            .iter()
+            .zip(&self.lost)
+            .any(|(interface, lost)| {
+                interface.running && !lost && interface.addresses.contains(&subflow.local.ip())
+            })
     }
 
     /// Time passes: what can be answered is.
@@ -343,7 +348,13 @@ impl Kernel for Fake {
         }
     }
 
-    fn set_backup(&mut self, token: u32, local: SocketAddr, _: SocketAddr, backup: bool) -> io::Result<()> {
+    fn set_backup(
+        &mut self,
+        token: u32,
+        local: SocketAddr,
+        _: SocketAddr,
+        backup: bool,
+    ) -> io::Result<()> {
         let connection = self.find(token)?;
         let found = connection.subflows.iter_mut().find(|s| s.local == local);
         found.ok_or_else(|| refused(libc::EINVAL))?.backup = backup;
