@@ -24,6 +24,7 @@ mod window;
 pub(crate) use handshake::Start;
 pub(crate) use join::join_option;
 pub(crate) use machine::{Connection, Context};
+pub(crate) use send_buffer::SendBuffer;
 
 use crate::subflow;
 use model::Time;

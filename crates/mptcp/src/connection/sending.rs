@@ -157,19 +157,34 @@ impl Sending {
 impl Connection {
     /// Takes as much as there is room for.
     pub(crate) fn write(&mut self, ctx: &mut Context<'_>, data: &[u8]) -> usize {
-        if self.is_over() || self.sending.finished {
+        if self.is_over() || self.sending.finished || self.sending.buffer.waits() {
             return 0;
         }
         let count = self.sending.room().min(data.len() as u64) as usize;
+        self.sending.buffer.enqueue(&data[..count]);
+        self.admit(ctx, count)
+    }
+
+    /// What the application wrote.
+    pub(crate) fn send_buffer(&mut self) -> &mut SendBuffer {
+        &mut self.sending.buffer
+    }
+
+    /// Writes at most `most` bytes of what was enqueued, as much as there is room for.
+    pub(crate) fn admit(&mut self, ctx: &mut Context<'_>, most: usize) -> usize {
+        if self.is_over() || self.sending.finished {
+            return 0;
+        }
+        let (end, unsent) = (self.sending.buffer.end(), self.sending.buffer.unsent());
+        let room = self.sending.room().min(most as u64);
+        let count = self.sending.buffer.admit(room);
         if count > 0 {
-            let (end, unsent) = (self.sending.buffer.end(), self.sending.buffer.unsent());
             if !self.shared.is_plain() {
                 self.sending.sent.written(end, unsent);
             }
-            self.sending.buffer.write(&data[..count]);
             self.progress(ctx);
         }
-        count
+        count as usize
     }
 
     /// Sends what can be sent.
