@@ -31,6 +31,7 @@ pub(crate) use fast_join::Rejoin;
 pub(crate) use handshake::Start;
 pub(crate) use join::join_option;
 pub(crate) use machine::{Connection, Context};
+pub(crate) use send_buffer::SendBuffer;
 
 use crate::subflow;
 use crate::wire::mptcp::{FastJoinForm, Features};
