@@ -78,7 +78,7 @@ impl Connection {
         syn: &Segment<'_>,
         join: &FastJoin,
     ) -> Result<SubflowId, u8> {
-        let accepted = self.admit(syn, join);
+        let accepted = self.judge(syn, join);
         let (fast, at) = match accepted {
             Ok(accepted) => accepted,
             Err(refusal) => return Err(self.refuse_fast(ctx, refusal)),
@@ -125,7 +125,7 @@ impl Connection {
     }
 
     /// Whether a join may be accepted; with the offset in the stream that its number stands for.
-    fn admit(&mut self, syn: &Segment<'_>, join: &FastJoin) -> Result<(Fast, u64), JoinRefusal> {
+    fn judge(&mut self, syn: &Segment<'_>, join: &FastJoin) -> Result<(Fast, u64), JoinRefusal> {
         let (
             &FastJoin::Syn {
                 form,
