@@ -167,7 +167,7 @@ impl Client {
             }
         };
         Client {
-            half: pattern::client(&traffic),
+            half: pattern::client(&traffic, Seed(number)),
             end,
             token: Some(token),
             log: Vec::new(),
