@@ -270,7 +270,7 @@ mod tests {
         let story = stage.story();
         let last = story.lines().last().expect("a decision");
         assert!(
-            last.contains("7.440 s  1: open path 1 as backup"),
+            last.contains("7.340 s  1: open path 1 as backup"),
             "{story}"
         );
     }
