@@ -384,7 +384,7 @@ fn the_oracles_parameters_make_sense() {
         ),
         (
             "[oracle.hysteresis]\nhold = \"2 min\"",
-            "`2 min` is longer than `longest_hold`",
+            "`120 s` is longer than `longest_hold`",
         ),
         (
             "[oracle]\nthreshold = \"10 %\"",

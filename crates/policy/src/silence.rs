@@ -118,7 +118,8 @@ impl Watch {
     }
 
     /// Takes notice of the subflow. With `overdue`, a byte that waits for so many smoothed
-    /// round-trip times is a sign as well, see [`is_overdue`].
+    /// round-trip times is a sign as well, and 40 ms more where the receiver may delay its
+    /// acknowledgement.
     pub fn note_signs(&mut self, now: Time, subflow: &SubflowView, overdue: Option<f64>) {
         let counters = Counters {
             retransmissions: subflow.retransmissions,

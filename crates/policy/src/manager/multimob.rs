@@ -273,6 +273,23 @@ mod tests {
     }
 
     #[test]
+    fn a_failure_right_after_the_return_does_not_wait() {
+        let mut stage = stage(Stack::Mptcp, MultiMob::with_tail_loss);
+        stage.kill(0);
+        stage.run(2_000);
+        stage.revive(0);
+        stage.run(7_300);
+        assert!(stage.story().ends_with("no other path is needed"));
+        stage.kill(0);
+        stage.run(7_500);
+        let story = stage.story();
+        assert!(
+            story.contains("7.340 s  1: open path 1 as backup"),
+            "{story}"
+        );
+    }
+
+    #[test]
     fn an_interface_that_goes_down_is_left_at_once_and_returned_to() {
         let mut stage = stage(Stack::Marking, MultiMob::new);
         stage.set_up(0, false);
