@@ -59,7 +59,8 @@ pub fn inside(test: &str, body: impl FnOnce()) {
     assert!(text.contains("1 passed"), "{test} is not this test's name");
 }
 
-/// Runs the rest of this program in new user and network namespaces.
+/// For the benchmark: runs the rest of this program in new user and network namespaces.
+#[allow(dead_code)]
 pub fn enter() {
     if std::env::var_os(INSIDE).is_some() {
         return;
