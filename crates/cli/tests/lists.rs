@@ -83,3 +83,10 @@ fn metrics_are_documented() {
     sorted(metrics.clone());
     mentions("metrics.md", metrics);
 }
+
+#[test]
+fn energy_models_are_documented() {
+    let models = analysis::energy::list::MODELS.iter().map(|e| e.name);
+    sorted(models.clone());
+    mentions("metrics.md", models);
+}

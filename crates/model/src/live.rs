@@ -48,6 +48,32 @@ pub struct LiveFacts {
     /// Where it was taken, to a tenth of a degree (about 10 km); only when asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub location: Option<CoarseLocation>,
+    /// What the host itself measured of its energy during the run, by source; empty where it exposes
+    /// nothing. Runs side by side share a host: each has the energy of all of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub measured_energy: Vec<MeasuredEnergy>,
+}
+
+/// What one source of the host measured: of the whole host, or of its processors, not of a radio alone.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MeasuredEnergy {
+    /// Who measured.
+    pub source: EnergySource,
+    /// How much, in J.
+    pub measured_j: f64,
+}
+
+/// Who measured an energy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum EnergySource {
+    /// The battery's gauge, while it discharged.
+    Battery,
+    /// RAPL's counter of the whole platform.
+    RaplPlatform,
+    /// RAPL's counters of the processor packages, together.
+    RaplPackages,
 }
 
 /// How the runs of a test relate to each other.

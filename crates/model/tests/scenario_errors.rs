@@ -171,7 +171,7 @@ fn wrong_units_and_types() {
     let (_, paths) = rest.split_once("[[path]]").unwrap();
     let text = format!("{head}traffic = \"ping\"\n[[path]]{paths}");
     let error = Document::parse(&text, "mine.toml").unwrap_err();
-    insta::assert_snapshot!(error, @r#"mine.toml:7:11: `traffic`: one pattern, written as a table such as [traffic.interactive], [traffic.ping], [traffic.iperf] or [traffic.bulk], was expected"#);
+    insta::assert_snapshot!(error, @r#"mine.toml:7:11: `traffic`: one pattern, written as a table such as [traffic.interactive], [traffic.bursts], [traffic.iperf] or [traffic.bulk], was expected"#);
 }
 
 #[test]
@@ -438,4 +438,30 @@ proptest! {
             prop_assert!(!error.message.is_empty());
         }
     }
+}
+
+#[test]
+fn impossible_traffic_and_backgrounds() {
+    let with = |traffic: &str| {
+        let (head, rest) = VALID.split_once("[traffic.interactive]").unwrap();
+        let (_, paths) = rest.split_once("[[path]]").unwrap();
+        let text = format!("{head}{traffic}\n[[path]]{paths}");
+        Document::parse(&text, "mine.toml")
+            .map(|_| ())
+            .map_err(|e| e.to_string())
+    };
+    assert_eq!(with("[traffic.bursts]\n[background]"), Ok(()));
+    let errors: Vec<String> = [
+        "[traffic.bursts]\nwrite_max = \"20 B\"",
+        "[traffic.bursts]\ncount = 0",
+        "[traffic.request]\nresponse_size = \"8 B\"",
+        "[traffic.radio]\nbitrate = \"0 bit/s\"",
+        "[traffic.radio]\n[background]\nperiod = \"0 s\"",
+        "[traffic.radio]\n[background]\nperoid = \"1 s\"",
+        "[traffic.with-background]\nmain = { ping = {} }\nbackground = {}",
+    ]
+    .into_iter()
+    .map(|traffic| with(traffic).unwrap_err())
+    .collect();
+    insta::assert_snapshot!(errors.join("\n"));
 }

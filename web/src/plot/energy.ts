@@ -64,7 +64,7 @@ export function mostEnergy(runs: Run[], view: EnergyView): number {
 export function energyPlot(c: Choice): Plot {
   const radios = c.run.radios.filter((radio) => !c.hidden.has(radio.path))
   const lines = c.view === 'packets' ? [gridLine(c.run.cellular_packets_e4, 0.01)] : radios.map((radio) => of(c, radio))
-  const [time, ...columns] = align(lines, true)
+  const [time, ...columns] = c.view === 'energy' ? between(lines) : align(lines, true)
   const cellular = c.paths.find((path) => path.kind === 'cellular')
   const series: Series[] =
     c.view === 'packets'
@@ -98,6 +98,23 @@ export function energyPlot(c: Choice): Plot {
   }
   if (c.view !== 'packets') plot.readout = (at) => [`${at.toFixed(1)} s`, ...radios.map((r) => words(c, r, at))].join(' · ')
   return plot
+}
+
+/** Lines on one common time axis, straight between their points. */
+function between(lines: Line[]): [number[], ...(number | null)[][]] {
+  const times = Array.from(Float64Array.from(new Set(lines.flatMap((line) => line.time))).sort())
+  const columns = lines.map((line) => {
+    let next = 0
+    return times.map((time) => {
+      while (next < line.time.length && (line.time[next] ?? Infinity) < time) next++
+      const [to, from] = [line.time[next], line.time[next - 1]]
+      const [high, low] = [line.value[next], line.value[next - 1]]
+      if (to === time) return high ?? null
+      if (to == null || from == null || high == null || low == null) return null
+      return low + ((high - low) * (time - from)) / (to - from)
+    })
+  })
+  return [times, ...columns]
 }
 
 function of(c: Choice, radio: RadioStates): Line {

@@ -161,8 +161,8 @@ mod tests {
         // 200 ms at 120 ms: empty at 320 ms. Two blocks again at 1,010 ms.
         let played = playout(&[20, 120, 1_000, 1_010, 1_020], 1_300);
         assert_eq!(played.stalls_us, [(320_000, 1_010_000)]);
-        // Of the 300 ms at 1,020 ms, 20 ms are left.
-        assert_eq!(played.levels_us.last(), Some(&(1_300_000, 20_000)));
+        // Of the 290 ms at 1,020 ms, 10 ms are left.
+        assert_eq!(played.levels_us.last(), Some(&(1_300_000, 10_000)));
         assert!(!played.is_stalled);
 
         let played = playout(&[20, 120, 1_000, 1_010, 1_020], 1_400);

@@ -85,3 +85,10 @@ fn traces(run: &RunFolder, kind: PathKind) -> Option<Vec<Trace>> {
     let traces = traces.collect::<Option<Vec<Trace>>>()?;
     (!traces.is_empty()).then_some(traces)
 }
+
+/// By the battery, else by the whole platform, else by its processors: whatever tells most of the host.
+pub fn measured(run: &RunFolder) -> Option<Value> {
+    let measured = &run.manifest.live.as_ref()?.measured_energy;
+    let widest = measured.iter().min_by_key(|energy| energy.source)?;
+    Some(Value::exact(widest.measured_j))
+}

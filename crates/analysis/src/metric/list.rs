@@ -54,6 +54,8 @@ pub const METRICS: &[Metric] = &[
         summary: "first cellular data sent to the last packet the client received over Wi-Fi; negative when abrupt" },
     Metric { name: "handover-sent", heading: "handover (sent)", unit: Seconds, of: handover::sent,
         summary: "first cellular data sent to the last packet the client sent over Wi-Fi; negative when abrupt" },
+    Metric { name: "measured-energy", heading: "measured energy", unit: Joules, of: energy::measured,
+        summary: "live: what the host measured of itself: its battery, else its platform, else its processors" },
     Metric { name: "playout-start", heading: "playout start", unit: Seconds, of: stalls::start,
         summary: "radio: from the request until the client had enough in its buffer to play" },
     Metric { name: "stall-longest", heading: "longest stall", unit: Seconds, of: stalls::longest,

@@ -44,6 +44,7 @@ pub const PARTS: &[&[&str]] = &[
         "cellular-promotions",
         "wifi-power",
         "wifi-energy",
+        "measured-energy",
     ],
     &["playout-start", "stalls", "stall-longest", "stall-total"],
 ];

@@ -16,6 +16,7 @@ pub struct List {
 #[derive(Clone, Copy, ValueEnum)]
 enum What {
     Congestion,
+    EnergyModels,
     Metrics,
     Patterns,
     Policies,
@@ -54,6 +55,10 @@ fn entries(what: What) -> Result<Vec<(String, String)>, Failure> {
         What::Congestion => policy::congestion::list::CONTROLLERS
             .iter()
             .map(|e| pair(e.name, e.summary))
+            .collect(),
+        What::EnergyModels => analysis::energy::list::MODELS
+            .iter()
+            .map(|e| pair(e.name, &format!("{} ({})", e.summary, e.source)))
             .collect(),
         What::Metrics => analysis::metric::list::METRICS
             .iter()

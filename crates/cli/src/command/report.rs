@@ -2,11 +2,13 @@
 
 use super::study::results;
 use crate::failure::Failure;
+use analysis::energy::{Radios, list};
 use analysis::folder::{self, RunFolder};
 use analysis::report::{self as html, ReportData};
 use analysis::study::Study;
 use analysis::table::{Part, Table};
 use comfy_table::{CellAlignment, TableComponent, presets};
+use model::spelling;
 use serde_json::json;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,14 +22,24 @@ pub struct Report {
     /// The report's file; `report.html` in the first folder by default.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+    /// The power model of cellular paths (`walkabout list energy-models`), `lte` by default; for runs, not
+    /// for a study.
+    #[arg(long, value_name = "MODEL")]
+    energy_model: Option<String>,
 }
 
 impl Report {
     /// Writes the report and prints the table.
     pub fn run(self, json: bool) -> Result<(), Failure> {
+        let radios = radios(self.energy_model.as_deref().unwrap_or("lte"))?;
         if let [folder] = &self.folders[..]
             && results::is_study(folder)
         {
+            if self.energy_model.is_some() {
+                let what =
+                    "a study keeps the energies it computed: --energy-model is for run folders";
+                return Err(Failure::usage(what));
+            }
             let study = Study::open(folder).map_err(Failure::failed)?;
             let written = results::write(&study, folder, self.out.as_deref())?;
             match json {
@@ -45,7 +57,7 @@ impl Report {
                 )));
             }
         }
-        let written = write(&self.folders, self.out.as_deref(), json)?;
+        let written = write_with(&self.folders, self.out.as_deref(), json, radios)?;
         if json {
             println!("{:#}", written.to_json(&self.folders[0]));
         } else {
@@ -110,8 +122,36 @@ pub fn print_parts(parts: &[Part]) {
     }
 }
 
+/// The models of a run's radios, where that of cellular paths is called `name`.
+fn radios(name: &str) -> Result<Radios, Failure> {
+    let Some(cellular) = list::find(name) else {
+        let names: Vec<&str> = list::MODELS.iter().map(|model| model.name).collect();
+        let near = match spelling::nearest(name, names.iter().copied()) {
+            Some(near) => format!(" (did you mean `{near}`?)"),
+            None => String::new(),
+        };
+        return Err(Failure::usage(format!(
+            "no energy model is called `{name}`; there are {}{near}",
+            names.join(", ")
+        )));
+    };
+    Ok(Radios {
+        cellular,
+        ..Radios::default()
+    })
+}
+
 /// Reads the runs in `folders` and writes `report.html` and `table.json`.
 pub fn write(folders: &[PathBuf], out: Option<&Path>, json: bool) -> Result<Written, Failure> {
+    write_with(folders, out, json, Radios::default())
+}
+
+fn write_with(
+    folders: &[PathBuf],
+    out: Option<&Path>,
+    json: bool,
+    radios: Radios,
+) -> Result<Written, Failure> {
     let found = folder::find(folders).map_err(Failure::failed)?;
     if found.is_empty() {
         return Err(Failure::usage(format!(
@@ -126,7 +166,7 @@ pub fn write(folders: &[PathBuf], out: Option<&Path>, json: bool) -> Result<Writ
     let mut runs = Vec::new();
     for path in &found {
         match RunFolder::open(path) {
-            Ok(run) => runs.push(run),
+            Ok(run) => runs.push(RunFolder { radios, ..run }),
             // One broken folder does not hide the others.
             Err(error) if found.len() > 1 => {
                 if !json {

@@ -2,7 +2,8 @@
 
 use model::columns::Columns;
 use model::live::{
-    CoarseLocation, Consent, Ended, LiveFacts, Mode, Network, Outcome, Reachability, ServerClock,
+    CoarseLocation, Consent, Ended, EnergySource, LiveFacts, MeasuredEnergy, Mode, Network,
+    Outcome, Reachability, ServerClock,
 };
 use model::manifest::{Stack, Status};
 use model::record::{Event, EventKind, LinkState, Message, Sample};
@@ -81,6 +82,10 @@ fn manifest() -> Manifest {
             latitude_deg: 50.66853,
             longitude_deg: 4.61949,
         }),
+        measured_energy: vec![MeasuredEnergy {
+            source: EnergySource::Battery,
+            measured_j: 41.5,
+        }],
     });
     manifest
 }

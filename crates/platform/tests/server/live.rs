@@ -89,6 +89,7 @@ fn facts() -> LiveFacts {
         ended: None,
         server_clock: None,
         location: None,
+        measured_energy: Vec::new(),
     }
 }
 

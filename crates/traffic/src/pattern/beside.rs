@@ -153,7 +153,7 @@ mod tests {
         pipe.run(Time::from_millis(60));
         let error = pipe.client.error().expect("an error");
         assert!(
-            error.starts_with("background: channel 0: frame 2"),
+            error.starts_with("background: channel 0: frame 1"),
             "{error}"
         );
         pipe.client.finish();

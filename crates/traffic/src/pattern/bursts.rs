@@ -249,7 +249,7 @@ mod tests {
             sizes.iter().all(|size| (50..=500).contains(size)),
             "{sizes:?}"
         );
-        assert_eq!(sizes.iter().sum::<usize>(), 25 * 2_500);
+        assert_eq!(sizes.iter().sum::<usize>(), 27 * 2_500);
         let mean = sizes.iter().sum::<usize>() as f64 / sizes.len() as f64;
         assert!((200.0..350.0).contains(&mean), "{mean}");
         assert_eq!(sizes, writes(3));

@@ -323,7 +323,7 @@ mod tests {
             "[bursts]\nwrite_min = '0 B'",
             "[bursts]\ncount = 0",
             "[request]\nresponse_size = '0 B'",
-            "[request]\nperiod = '2 h'",
+            "[request]\nperiod = '4000 s'",
             "[radio]\nbitrate = '0 bit/s'",
             "[radio]\nburst_size = '2 MiB'",
             "[with-background.main.ping]\ncount = 0\n[with-background.background]",
@@ -342,6 +342,16 @@ mod tests {
         `size` of 2000 GB; it must be from 9 B to 1000 GB
         `block_size` of 2 MiB; it must be from 9 B to 1 MiB
         a duration of 0 s; it must be from 1 ms to 3600 s
+        writes of 50 B to 20 B; the smallest must be from 1 B, the largest no less, to 1 MiB
+        writes of 0 B to 500 B; the smallest must be from 1 B, the largest no less, to 1 MiB
+        a count of 0 requests; it must be from 1 to 1000000
+        `response_size` of 0 B; it must be from 9 B to 1 MiB
+        a period of 4000 s; it must be from 1 ms to 3600 s
+        a bit rate of 0 bit/s; it must be from 1 kbit/s to 1 Gbit/s
+        `burst_size` of 2 MiB; it must be from 9 B to 1 MiB
+        a count of 0 requests; it must be from 1 to 1000000
+        a period of 1 us; it must be from 1 ms to 3600 s
+        a background of a background
         ");
     }
 }

@@ -41,7 +41,7 @@ pub fn client(parameters: &Radio) -> impl Half + use<> {
         blocks: Inbox::new(CHANNEL, Kind::Object, stream.block),
         stream,
         asked: None,
-        first_after: None,
+        first_late: None,
         received: 0,
         now: Time::ZERO,
         finished: false,
@@ -100,8 +100,8 @@ struct Client {
     stream: Stream,
     /// When the stream was asked for.
     asked: Option<Time>,
-    /// How long after that the first block was there.
-    first_after: Option<Duration>,
+    /// How long after it was due the first block was there.
+    first_late: Option<Duration>,
     received: u64,
     /// When it was polled last; the end of its time once it is finished.
     now: Time,
@@ -117,7 +117,7 @@ impl Client {
 
     /// When block `id` should be there, if all goes on as with the first one.
     fn expected(&self, id: u64) -> Option<Time> {
-        Some(self.asked? + self.first_after? + self.stream.after(id))
+        Some(self.asked? + self.first_late? + self.stream.after(id))
     }
 }
 
@@ -132,7 +132,8 @@ impl Half for Client {
                 return self.blocks.reject(reason);
             };
             self.received = id + 1;
-            self.first_after.get_or_insert(now.since(asked));
+            let late = now.since(asked).saturating_sub(self.stream.after(id));
+            self.first_late.get_or_insert(late);
             log.push(self.message(id, asked, Some(now)));
         }
         if self.asked.is_none() && self.blocks.is_open() && !self.finished {
@@ -158,7 +159,7 @@ impl Half for Client {
         let Some(asked) = self.asked else {
             return Vec::new();
         };
-        if self.first_after.is_none() {
+        if self.first_late.is_none() {
             return vec![self.message(0, asked, None)];
         }
         (self.received..)

@@ -200,6 +200,7 @@ impl Facts<'_> {
                 ended: None,
                 server_clock: None,
                 location: self.location,
+                measured_energy: Vec::new(),
             },
         }
     }

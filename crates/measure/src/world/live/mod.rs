@@ -1,6 +1,7 @@
 //! The live world: real interfaces, a real test server, real time. One process runs one or several
 //! transports at once ([`Test::carry_out`]), each into a run folder of its own.
 
+mod energy;
 mod facts;
 mod interfaces;
 mod plan;

@@ -1,5 +1,6 @@
 //! One run: its folder, its transport and its application, from the start to the last row.
 
+use super::energy::Meter;
 use super::records;
 use super::tee::Tee;
 use super::watch::{Verdict, Watched};
@@ -107,6 +108,7 @@ impl<'t> Run<'t> {
             over,
         } = self;
         let mut stack = Stack::default();
+        let meter = Meter::start(std::path::Path::new("/sys"));
         let outcome = drive(
             test,
             run,
@@ -116,6 +118,7 @@ impl<'t> Run<'t> {
             changed,
             &mut stack,
         );
+        let measured_energy = meter.read();
         let end = clock.now().min(deadline.get());
         over.store(true, Ordering::Relaxed);
 
@@ -128,6 +131,7 @@ impl<'t> Run<'t> {
         };
         let mut facts = run.facts.clone();
         facts.ended = Some(ended);
+        facts.measured_energy = measured_energy;
         facts.invalid.clone_from(&invalid);
         if let Some(began) = tee.began() {
             let from: Vec<Local> = test.paths.iter().map(local).collect();

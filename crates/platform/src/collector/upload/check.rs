@@ -7,7 +7,7 @@ use crate::collector::refusal::Refusal;
 use crate::token::unhex;
 use jiff::Timestamp;
 use measure::transport::list::TRANSPORTS;
-use model::live::{LiveFacts, Network, Reachability};
+use model::live::{LiveFacts, MeasuredEnergy, Network, Reachability};
 use model::record::{Event, FORMAT_VERSION, LinkState, Message, Record, Sample};
 use model::{Manifest, World};
 
@@ -221,6 +221,7 @@ fn check_live(live: &LiveFacts) -> Checked {
         ended: _,
         server_clock: _,
         location,
+        measured_energy,
     } = live;
     require(is_id(test), || {
         "manifest.live.test: 32 hexadecimal digits, lower case".to_owned()
@@ -250,6 +251,12 @@ fn check_live(live: &LiveFacts) -> Checked {
     }
     sentences(traps, "manifest.live.traps")?;
     sentences(invalid.as_slice(), "manifest.live.invalid")?;
+    let joules =
+        |energy: &MeasuredEnergy| energy.measured_j.is_finite() && energy.measured_j >= 0.0;
+    require(
+        measured_energy.len() <= 8 && measured_energy.iter().all(joules),
+        || "manifest.live.measured_energy: at most 8, each zero or more".to_owned(),
+    )?;
     let on_earth = location.as_ref().is_none_or(|l| {
         (-90.0..=90.0).contains(&l.latitude_deg) && (-180.0..=180.0).contains(&l.longitude_deg)
     });

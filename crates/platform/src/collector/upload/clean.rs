@@ -220,6 +220,7 @@ fn clean_live(live: &mut LiveFacts, paths: &Paths, keeping: &Keeping<'_>) -> Res
         ended: _,
         server_clock: _,
         location,
+        measured_energy: _,
     } = live;
     if !keeping.experiments.contains(experiment) {
         plain_or(experiment, UNLISTED);
