@@ -238,6 +238,41 @@ fn a_second_handover_is_as_quick_as_the_first() {
     }
 }
 
+/// The packets of a capture: pcapng's Enhanced Packet Blocks.
+fn captured(file: &Path) -> usize {
+    let bytes = fs::read(file).expect("a capture");
+    let word = |at: usize| {
+        let word = bytes[at..at + 4].try_into().expect("four bytes");
+        u32::from_le_bytes(word) as usize
+    };
+    let (mut at, mut packets) = (0, 0);
+    while at < bytes.len() {
+        packets += usize::from(word(at) == 6);
+        at += word(at + 4);
+    }
+    packets
+}
+
+/// MultiMob's cellular radio sleeps while Wi-Fi is good: not one packet, over the kernel's Multipath
+/// TCP and over QUIC.
+#[test]
+fn multimob_sends_nothing_over_cellular_while_wifi_is_good() {
+    let stage = Stage::new();
+    let output = stage
+        .command(&["run", "steady", "--set", "duration=6 s", "--json"])
+        .args(["--policy", "multimob", "--protocol", "mptcp"])
+        .args(["--protocol", "mpquic", "--out", "out"])
+        .output()
+        .expect("it starts");
+    table(&output);
+    for run in ["mptcp", "mpquic"] {
+        let capture =
+            |path: &str| captured(&stage.path(&format!("out/{run}-multimob/{path}.pcapng")));
+        assert_eq!(capture("cellular"), 0, "{run}");
+        assert!(capture("wifi") > 200, "{run}: {}", capture("wifi"));
+    }
+}
+
 /// A finding about Linux, not a bug of ours: with cellular as a backup, uplink-only loss stalls
 /// the upload for as long as the server's data keeps the dead subflow from going stale. It
 /// depends on the phase; of eight seeds several show it.

@@ -72,7 +72,7 @@ fn the_table_of_scenarios() {
     carrier-loss          The Wi-Fi interface loses its carrier for ten seconds: who moves away, and who comes back
     jitter                Delays that vary, some loss, and three silent seconds: what distributions look like
     link-down             The Wi-Fi interface goes down and its address with it: the client knows at once
-    multimob              Wi-Fi goes silent for eight seconds: MultiMob's delay and cellular packets next to backup and fullmesh
+    multimob              Wi-Fi goes silent for eight seconds: MultiMob's delay and cellular packets next to backup's
     multimob-bursts       Requests in bursts, as a voice application sends them; Wi-Fi turns lossy between two series
     multimob-download     A download of 20 MB whose path dies at 1.5 s: only silence can tell the client
     multimob-field-fade   Bursts of requests while the client goes to the edge of the Wi-Fi and comes back

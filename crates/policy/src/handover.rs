@@ -277,6 +277,7 @@ impl Handover {
             }
             Phase::Alarmed { cause, .. } => {
                 if let Some(spare) = spare {
+                    requests.forgive(connection, spare);
                     requests.open(at, spare, true, decisions, || cause.clone());
                 }
             }
@@ -284,6 +285,8 @@ impl Handover {
                 let Some(spare) = spare else {
                     return;
                 };
+                // It may just have been closed, on a return that did not last.
+                requests.forgive(connection, spare);
                 requests.open(at, spare, as_backup, decisions, || cause.clone());
                 requests.set_backup(at, spare, as_backup, decisions, || cause.clone());
                 if established(connection, spare).is_some() {

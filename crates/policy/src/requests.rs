@@ -50,6 +50,8 @@ struct Attempt {
     /// In a row.
     failures: u32,
     stage: Stage,
+    /// Whether it ended because it was closed at our request.
+    closed: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -150,6 +152,14 @@ impl Requests {
         matches!(attempt.stage, Stage::Asked | Stage::Opening).then(|| now.since(attempt.asked))
     }
 
+    /// A subflow that was closed at our request, not by a failure, may be opened again at once.
+    pub fn forgive(&mut self, connection: &ConnectionView, path: PathIndex) {
+        let key = (connection.id, path);
+        if self.attempts.get(&key).is_some_and(|a| a.closed) {
+            self.attempts.remove(&key);
+        }
+    }
+
     /// Opens a subflow if that makes sense; returns whether it was asked for.
     pub fn open(
         &mut self,
@@ -178,6 +188,7 @@ impl Requests {
             asked: now,
             failures,
             stage: Stage::Asked,
+            closed: false,
         };
         self.attempts.insert(key, attempt);
         self.closes.remove(&key);
@@ -217,11 +228,15 @@ impl Requests {
         // Opening it again waits as after a failure.
         self.attempts
             .entry(key)
-            .and_modify(|a| a.asked = now)
+            .and_modify(|a| {
+                a.asked = now;
+                a.closed = true;
+            })
             .or_insert(Attempt {
                 asked: now,
                 failures: 0,
                 stage: Stage::Over,
+                closed: true,
             });
         let connection = connection.id;
         decisions.push(Decision {

@@ -48,6 +48,12 @@ const INITIAL_RTO: Duration = Duration::from_secs(1);
 /// The oldest byte's age is read from clocks of this granularity (jiffies at 250 Hz).
 const GRANULARITY: Duration = Duration::from_millis(4);
 
+/// A packet holds no more than this: Ethernet's.
+const FULL_PACKET: u64 = 1_500;
+/// For how long a receiver delays an acknowledgement at most, as a rule: Linux's TCP_DELACK_MIN,
+/// from which it departs for senders that pause longer; QUIC's default is 25 ms.
+const DELAYED_ACK: Duration = Duration::from_millis(40);
+
 /// Watches one subflow.
 #[derive(Debug, Default)]
 pub struct Watch {
@@ -73,7 +79,7 @@ struct Doubt {
 impl Watch {
     /// Looks at the subflow; the judgement in words when it is silent.
     pub fn look(&mut self, now: Time, subflow: &SubflowView, limits: &Limits) -> Option<String> {
-        self.note_signs(now, subflow);
+        self.note_signs(now, subflow, None);
         self.judge(now, subflow, limits)
     }
 
@@ -111,8 +117,10 @@ impl Watch {
         })
     }
 
-    /// Takes notice of the subflow.
-    pub fn note_signs(&mut self, now: Time, subflow: &SubflowView) {
+    /// Takes notice of the subflow. With `overdue`, a byte that waits for so many smoothed
+    /// round-trip times is a sign as well, and 40 ms more where the receiver may delay its
+    /// acknowledgement.
+    pub fn note_signs(&mut self, now: Time, subflow: &SubflowView, overdue: Option<f64>) {
         let counters = Counters {
             retransmissions: subflow.retransmissions,
             timeouts: subflow.timeouts,
@@ -148,6 +156,10 @@ impl Watch {
             )
         } else if counters.timeouts > last.timeouts {
             format!("{} timeout", counters.timeouts)
+        } else if let Some(age) = overdue.and_then(|rounds| is_overdue(subflow, rounds)) {
+            let srtt = subflow.srtt.unwrap_or_default();
+            let (age, srtt) = (millis(age), millis(srtt));
+            format!("the oldest byte in flight has waited {age} of a round-trip time of {srtt}")
         } else {
             return;
         };
@@ -157,6 +169,20 @@ impl Watch {
             sign,
         });
     }
+}
+
+/// For how long the oldest byte has waited, if that is more than `rounds` smoothed round-trip
+/// times: when a tail-loss probe would be due (two, RFC 8985, section 7.2), were it not put off by
+/// each new packet. Unless more than one packet is in flight, the receiver may delay its
+/// acknowledgement.
+fn is_overdue(subflow: &SubflowView, rounds: f64) -> Option<Duration> {
+    let age = subflow.oldest_unacked?;
+    let delayed = match subflow.in_flight > FULL_PACKET {
+        true => Duration::ZERO,
+        false => DELAYED_ACK,
+    };
+    let due = Duration::try_from_secs_f64(subflow.srtt?.as_secs_f64() * rounds).ok()?;
+    (age > due.checked_add(delayed)?).then_some(age)
 }
 
 /// A duration as causes write it.
@@ -305,6 +331,43 @@ mod tests {
         // A path that is that slow has its three round trips.
         assert_eq!(judge(1_400, Some(500)), None);
         assert!(judge(1_501, Some(500)).is_some());
+    }
+
+    #[test]
+    fn a_byte_is_overdue_after_two_round_trips_and_what_the_receiver_may_delay() {
+        let sign = |age, in_flight, overdue| {
+            let subflow = SubflowView {
+                path: PathIndex(0),
+                peer: None,
+                state: PathState::Established,
+                backup: false,
+                suspected: false,
+                srtt: Some(Duration::from_millis(20)),
+                rto: Some(Duration::from_millis(220)),
+                timeouts: 0,
+                retransmissions: 0,
+                sent: 10,
+                lost: 0,
+                in_flight,
+                oldest_unacked: Some(Duration::from_millis(age)),
+                received: 0,
+            };
+            let limits = Limits {
+                confirm_rtts: 0.0,
+                ..Limits::default()
+            };
+            let now = Time::from_millis(1_000);
+            let mut watch = Watch::default();
+            watch.note_signs(now, &subflow, overdue);
+            watch.judge(now, &subflow, &limits)
+        };
+        let two = Some(2.0);
+        assert_eq!(sign(40, 2_000, two), None);
+        let said = sign(41, 2_000, two).expect("overdue");
+        assert!(said.starts_with("the oldest byte in flight has waited 41 ms of a round-trip"));
+        assert_eq!(sign(80, 9, two), None, "one packet");
+        assert!(sign(81, 9, two).is_some());
+        assert_eq!(sign(190, 2_000, None), None, "not asked for");
     }
 
     #[test]

@@ -26,12 +26,13 @@ fn established(view: &View) -> impl Iterator<Item = ((usize, PathIndex), &Subflo
 }
 
 impl Watches {
-    /// Takes notice of every established subflow, and forgets the others.
-    pub fn look(&mut self, now: Time, view: &View) {
+    /// Takes notice of every established subflow, and forgets the others; `overdue` as for
+    /// [`Watch::note_signs`].
+    pub fn look(&mut self, now: Time, view: &View, overdue: Option<f64>) {
         let mut before = std::mem::take(&mut self.watches);
         for (key, subflow) in established(view) {
             let mut watch = before.remove(&key).unwrap_or_default();
-            watch.note_signs(now, subflow);
+            watch.note_signs(now, subflow, overdue);
             self.watches.insert(key, watch);
         }
     }

@@ -59,6 +59,11 @@ pub struct TailLoss {
     pub enabled: bool,
     /// How often to look: 20 ms.
     pub period: Span,
+    /// How many smoothed round-trip times a byte may wait before that counts like a packet sent
+    /// again: 2, after which a tail-loss probe is due (RFC 8985, section 7.2), which newer packets
+    /// put off; 0 for no such sign.
+    #[schemars(range(min = 0, max = 100))]
+    pub overdue: f64,
     /// For how many smoothed round-trip times after that nothing may be acknowledged before
     /// cellular is opened: 0, to open at the first sign.
     #[schemars(range(min = 0, max = 100))]
@@ -74,6 +79,7 @@ impl Default for TailLoss {
         TailLoss {
             enabled: false,
             period: Span::from_millis(20),
+            overdue: 2.0,
             open_after: 0.0,
             leave_after: 1.5,
         }
@@ -157,6 +163,7 @@ pub(super) fn check(oracle: &Oracle) -> Result<(), Fault> {
         "with a weight of 0 nothing is ever counted; give one such as `0.5`",
     )?;
     for (key, rounds) in [
+        ("overdue", oracle.tail_loss.overdue),
         ("open_after", oracle.tail_loss.open_after),
         ("leave_after", oracle.tail_loss.leave_after),
     ] {

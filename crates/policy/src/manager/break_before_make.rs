@@ -85,7 +85,7 @@ impl PathManager for BreakBeforeMake {
             .iter()
             .filter(|c| self.requests.has_started(c))
             .collect();
-        self.watches.look(now, view);
+        self.watches.look(now, view, None);
         if started.is_empty() {
             self.handover.forget();
             return;

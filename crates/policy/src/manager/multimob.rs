@@ -8,7 +8,8 @@
 //! A great retransmission timeout opens backups only.
 //!
 //! `multimob-tlp` has a second trigger, which does not wait for a period to end: a packet was sent
-//! again, such as the tail-loss probe (see [`crate::silence`]). At that first sign the backup is
+//! again, such as the tail-loss probe, or a byte waits so long that one would be due, had newer
+//! packets not put it off (see [`crate::silence`]). At that first sign the backup is
 //! opened; home is given up only if nothing is acknowledged for 1.5 round trips more. Both
 //! overlap, so a false alarm costs a handshake on cellular, and no time is lost.
 //!
@@ -148,7 +149,9 @@ impl PathManager for MultiMob {
             .filter(|c| self.requests.has_started(c))
             .collect();
         self.note_peers(&started);
-        self.watches.look(now, view);
+        let tail_loss = &self.settings.tail_loss;
+        let overdue = Some(tail_loss.overdue).filter(|&o| tail_loss.enabled && o > 0.0);
+        self.watches.look(now, view, overdue);
         let signs = self.triggers(now, view);
         self.handovers.retain(|peer, _| signs.contains_key(peer));
         for (peer, signs) in signs {
@@ -252,6 +255,23 @@ mod tests {
         }
         stage.run(60_000);
         insta::assert_snapshot!(stage.story());
+    }
+
+    #[test]
+    fn a_failure_right_after_the_return_does_not_wait() {
+        let mut stage = stage(Stack::Mptcp, MultiMob::with_tail_loss);
+        stage.kill(0);
+        stage.run(2_000);
+        stage.revive(0);
+        stage.run(7_300);
+        assert!(stage.story().ends_with("no other path is needed"));
+        stage.kill(0);
+        stage.run(7_500);
+        let story = stage.story();
+        assert!(
+            story.contains("7.340 s  1: open path 1 as backup"),
+            "{story}"
+        );
     }
 
     #[test]
