@@ -7,6 +7,7 @@ mod stack;
 
 pub use stack::stack;
 
+use walkabout_mptcp::wire::mptcp::{MptcpOption, Subtypes};
 use walkabout_mptcp::wire::{OPTION_SPACE, Options, Segment};
 
 /// Reads an IP packet, and once more with its checksums put right; what is a segment is written
@@ -54,4 +55,43 @@ pub fn options(bytes: &[u8]) {
         assert_eq!(length, options.len());
         assert_eq!(Options::parse(&emitted[..length], syn, ack), options);
     }
+}
+
+/// Reads one option of Multipath TCP's extensions, of a segment with the flags that the first byte
+/// says (1 SYN, 2 ACK, 4: each extension under a subtype of its own); what is read says the same
+/// when it is written and read again.
+pub fn extensions(bytes: &[u8]) {
+    let Some((flags, bytes)) = bytes.split_first() else {
+        return;
+    };
+    let (syn, ack) = (flags & 1 != 0, flags & 2 != 0);
+    let subtypes = match flags & 4 != 0 {
+        false => Subtypes::default(),
+        true => Subtypes::Own {
+            offer: 9,
+            rto: 10,
+            fast_join_out: 11,
+            fast_join_in: 12,
+        },
+    };
+    let Some(MptcpOption::Private(option)) = MptcpOption::parse(bytes, syn, ack) else {
+        return;
+    };
+    let Ok(extension) = subtypes.read(&option, syn, ack) else {
+        return;
+    };
+    let written = subtypes.write(&extension);
+    assert_eq!(written.body, option.body);
+    let mut emitted = [0xaa; OPTION_SPACE];
+    let written = MptcpOption::Private(written);
+    let length = written.emit(&mut emitted);
+    assert_eq!(length, bytes.len());
+    assert_eq!(
+        MptcpOption::parse(&emitted[..length], syn, ack),
+        Some(written.clone())
+    );
+    let MptcpOption::Private(written) = written else {
+        return;
+    };
+    assert_eq!(subtypes.read(&written, syn, ack), Ok(extension));
 }

@@ -100,6 +100,8 @@ impl Pair {
         let bit = |n: u8| shape >> n & 1 != 0;
         let schedulers = scheduler::list::SCHEDULERS;
         let controllers = congestion::list::CONTROLLERS;
+        // The bit between those that choose the scheduler and the controller.
+        let extended = scheduler & 0x08 != 0;
         let config = |multipath, checksum| Config {
             multipath,
             checksum,
@@ -110,9 +112,9 @@ impl Pair {
             scheduler: &schedulers[usize::from(scheduler) % schedulers.len()],
             controller: &controllers[usize::from(scheduler >> 4) % controllers.len()],
             extensions: Extensions {
-                idle_flag: true,
-                rto_option: true,
-                fast_join: true,
+                idle_flag: extended,
+                rto_option: extended,
+                fast_join: extended,
                 ..Extensions::default()
             },
             subflow: subflow::Config {

@@ -10,6 +10,7 @@ const BENCHES: &[(&str, &str)] = &[
     ("walkabout-network", "link"),
     ("walkabout-measure", "virtual_time"),
     ("walkabout-measure", "links"),
+    ("walkabout-measure", "oracle"),
 ];
 
 /// Runs every bench; each prints one JSON object, which is also kept in `target/bench/`.

@@ -22,5 +22,6 @@ pub fn all() -> Result<()> {
         &["doc", "--locked", "--workspace", "--no-deps"],
         &[("RUSTDOCFLAGS", "--deny warnings")],
     )?;
-    shell::cargo(&["test", "--locked", "--workspace"])
+    // All that fails is told at once.
+    shell::cargo(&["test", "--locked", "--workspace", "--no-fail-fast"])
 }

@@ -297,6 +297,72 @@ fn what_waits_is_uploaded_later_and_can_be_deleted() {
 }
 
 #[test]
+fn what_a_killed_test_recorded_is_queued_by_the_next_and_once() {
+    let stage = Stage::new();
+    let mut command = Command::cargo_bin("walkabout").expect("the binary");
+    let run = [
+        "run",
+        "steady",
+        "--world",
+        "virtual",
+        "--protocol",
+        "tcp",
+        "--out",
+        "earlier",
+    ];
+    let done = command.current_dir(stage.folder.path()).args(run).output();
+    assert!(done.expect("it starts").status.success());
+    let folder = stage.folder.path().join("earlier/tcp");
+    let manifest = folder.join("manifest.json");
+    let text = std::fs::read_to_string(&manifest).expect("a manifest");
+    let text = text.replace("\"status\": \"complete\"", "\"status\": \"incomplete\"");
+    std::fs::write(&manifest, text).expect("our folder");
+
+    let notes = stage.folder.path().join("data/walkabout/under-way");
+    std::fs::create_dir_all(&notes).expect("our folder");
+    let note = |id: &str, folder: &Path| {
+        let note = serde_json::json!({"folder": folder, "collector": stage.fake.url()});
+        let file = notes.join(format!("{id}.json"));
+        std::fs::write(&file, note.to_string()).expect("our folder");
+        file
+    };
+    let id = "0".repeat(32);
+    let file = note(&id, &folder);
+    // One that never began, and one that somebody measures right now.
+    let nothing = note(&"1".repeat(32), &stage.folder.path().join("nowhere"));
+    let busy = note(&"2".repeat(32), &folder);
+    let lock = std::fs::File::open(&busy).expect("a note");
+    lock.lock().expect("free");
+
+    let (code, out, err) = stage.run(&["--upload-only", "--json"]);
+    assert_eq!(code, 0, "{err}");
+    let sent: Value = serde_json::from_str(&out).expect("JSON");
+    assert_eq!(
+        sent["uploads"][0]["stored"],
+        serde_json::json!([id]),
+        "{sent:#}"
+    );
+    assert!(err.contains("ended in the middle of a run"), "{err}");
+    assert!(err.contains(&format!("queued as {id}")), "{err}");
+    let text = std::fs::read_to_string(&manifest).expect("a manifest");
+    assert!(text.contains("ended before the run was over"), "{text}");
+    assert_eq!(
+        [&file, &nothing, &busy].map(|file| file.exists()),
+        [false, false, true]
+    );
+    // A note that outlived its run's upload leads to no second one.
+    note(&id, &folder);
+    let (code, _, err) = stage.run(&["--upload-only"]);
+    assert_eq!((code, err.contains("nothing waits")), (0, true), "{err}");
+    assert_eq!(stage.fake.stored().len(), 1);
+    // Who measures is gone now.
+    drop(lock);
+    let (code, _, err) = stage.run(&["--upload-only"]);
+    assert_eq!(code, 0, "{err}");
+    assert_eq!(stage.fake.stored().len(), 2);
+}
+
+#[test]
 fn a_run_in_the_virtual_world_becomes_a_scenario_again() {
     let folder = TempDir::new().expect("a folder");
     let walkabout = |arguments: &[&str]| {
@@ -369,8 +435,8 @@ fn a_run_in_the_virtual_world_becomes_a_scenario_again() {
             longest(folder.path(), name),
             longest(folder.path(), &format!("{name}-again")),
         );
-        // A walk is at the edge of reception for long: what exactly is lost there decides its stalls.
-        let bounds = if name == "walk" { 0.1..10.0 } else { 0.4..2.5 };
+        // A walk too, although it is at the edge of reception for long, where chance decides what is lost.
+        let bounds = 0.4..2.5;
         let ratio = second / first;
         assert!(
             bounds.contains(&ratio),

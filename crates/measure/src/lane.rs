@@ -41,21 +41,14 @@ impl PacketBuf {
     }
 }
 
-/// A packet that did not leave yet.
-struct Inside {
-    size: u32,
-    enqueued: Time,
-    head: Head,
-}
-
 /// A link, its name, and its packets.
 pub(crate) struct Lane {
     pub(crate) link: Link<PacketBuf>,
     pub(crate) path: PathIndex,
     pub(crate) name: Name,
     pub(crate) direction: Direction,
-    /// Packets inside, by number: the first one's is `first`. Empty without a log.
-    inside: VecDeque<Option<Inside>>,
+    /// Which packets did not leave yet, by number: the first one's is `first`. Empty without a log.
+    inside: VecDeque<bool>,
     first: u64,
     next: u64,
 }
@@ -84,11 +77,7 @@ impl Lane {
         self.next += 1;
         payload.enqueued = now;
         if recorded {
-            self.inside.push_back(Some(Inside {
-                size: size as u32,
-                enqueued: now,
-                head: payload.head(),
-            }));
+            self.inside.push_back(true);
         }
         self.link.push(now, Packet { id, size, payload });
     }
@@ -103,9 +92,9 @@ impl Lane {
         let packet = exit.packet();
         let index = packet.id.checked_sub(self.first).map(|i| i as usize);
         if let Some(slot) = index.and_then(|i| self.inside.get_mut(i)) {
-            *slot = None;
+            *slot = false;
         }
-        while let Some(None) = self.inside.front() {
+        while let Some(false) = self.inside.front() {
             self.inside.pop_front();
             self.first += 1;
         }
@@ -127,25 +116,26 @@ impl Lane {
 
     /// Observations of the packets that are still inside.
     pub(crate) fn remaining(&mut self) -> Vec<PacketObservation> {
-        let (path, direction, first) = (self.path, self.direction, self.first);
-        let numbered = self.inside.drain(..).enumerate();
-        let remaining = numbered.filter_map(|(index, inside)| {
-            let Inside {
-                size,
-                enqueued,
-                head,
-            } = inside?;
-            Some(PacketObservation {
-                path,
-                direction,
-                id: first + index as u64,
-                size,
-                enqueued,
-                fate: Fate::Inside,
-                head,
-            })
+        let inside = std::mem::take(&mut self.inside);
+        let first = self.first;
+        let is_inside = |id: u64| {
+            let index = id.checked_sub(first).map(|i| i as usize);
+            index.and_then(|i| inside.get(i)) == Some(&true)
+        };
+        let mut packets = self.link.inside();
+        packets.sort_by_key(|packet| packet.id);
+        packets.dedup_by_key(|packet| packet.id);
+        let remaining = packets.into_iter().filter(|packet| is_inside(packet.id));
+        let observed = remaining.map(|packet| PacketObservation {
+            path: self.path,
+            direction: self.direction,
+            id: packet.id,
+            size: packet.size as u32,
+            enqueued: packet.payload.enqueued,
+            fate: Fate::Inside,
+            head: packet.payload.head(),
         });
-        remaining.collect()
+        observed.collect()
     }
 
     /// Writes the link's state down.

@@ -9,6 +9,7 @@ pub mod host;
 mod lane;
 pub mod memory;
 pub mod netlink;
+pub mod oracle;
 mod priority;
 pub mod recording;
 pub mod transport;

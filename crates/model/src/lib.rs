@@ -2,6 +2,7 @@
 //! schemas of what a run records. Pure: no clock, no file, no socket.
 
 pub mod columns;
+pub mod daemon;
 pub mod family;
 pub mod live;
 pub mod manifest;

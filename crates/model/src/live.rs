@@ -7,6 +7,7 @@ use crate::manifest::Stack;
 use crate::path::{Name, PathKind};
 use crate::record::{Event, Message, Sample};
 use serde::{Deserialize, Serialize};
+use std::net::IpAddr;
 
 /// The live part of a manifest.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -209,11 +210,41 @@ pub struct SessionRecords {
     pub messages: Columns<Message>,
     /// The state of its connections and paths; empty where the stack tells nothing. The server does
     /// not know the client's names for its paths: they are `path-1`, `path-2` ... in the order in which
-    /// their (public) addresses were first seen.
+    /// their (public) addresses were first seen, and the client replaces them by its own.
     pub samples: Columns<Sample>,
     /// What happened.
     pub events: Vec<Event>,
     /// Why the server ended the session early (a budget, a drain, a slow client); absent otherwise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cut: Option<String>,
+    /// The client's paths as the server saw them, in the order of their names. For the client alone: it
+    /// knows its own addresses, and nobody else is told.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub paths: Vec<SeenPath>,
+    /// Why there was no session, where the server's clock speaks against the token; absent otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refused: Option<TokenRefused>,
+}
+
+/// A client's path as a server sees it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SeenPath {
+    /// What it is called in the records.
+    pub name: Name,
+    /// Where its packets came from.
+    pub address: IpAddr,
+    /// Whether more than one of the client's paths came from there at the same time: those behind one
+    /// address translation.
+    #[serde(default)]
+    pub shared: bool,
+}
+
+/// A token that is good but for the time: the clocks of who issued it and of the server differ, or it came
+/// too late.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TokenRefused {
+    /// The server's words.
+    pub why: String,
+    /// The server's clock at that moment, seconds since 1970 in UTC.
+    pub server_s: u64,
 }

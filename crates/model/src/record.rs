@@ -296,7 +296,7 @@ record! {
         /// 3.3), as it is on the wire: where only the lower 32 bits are there, these. It is that
         /// of the mapping's first byte, which may be in another packet, and of a DATA_FIN where
         /// the mapping has nothing else. Empty without a mapping: the first data after MP_CAPABLE
-        /// has none.
+        /// has none, nor has that in a SYN (FAST_JOIN_OUT).
         dsn: Option<u64>,
         /// Its Data ACK, as it is on the wire; empty without.
         data_ack: Option<u64>,

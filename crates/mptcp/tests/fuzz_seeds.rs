@@ -33,6 +33,11 @@ fn options() {
 }
 
 #[test]
+fn extensions() {
+    run("extensions", targets::extensions);
+}
+
+#[test]
 fn stack() {
     run("stack", targets::stack);
 }

@@ -86,9 +86,13 @@ pub fn build<P: Clone>(
     seed: Seed,
     traces: &Traces,
 ) -> Result<PathLinks<P>, TopologyError> {
+    let mut up = Plan::new(scenario, path, Direction::Up, seed)?;
+    up.channel = up.walk()?;
+    let mut down = Plan::new(scenario, path, Direction::Down, seed)?;
+    down.channel.clone_from(&up.channel);
     Ok(PathLinks {
-        up: Plan::new(scenario, path, Direction::Up, seed)?.link(traces)?,
-        down: Plan::new(scenario, path, Direction::Down, seed)?.link(traces)?,
+        up: up.link(traces)?,
+        down: down.link(traces)?,
     })
 }
 
@@ -99,6 +103,8 @@ struct Plan<'s> {
     link: &'s scenario::Link,
     direction: Direction,
     seed: Seed,
+    /// The signal along the walk, the same in both directions.
+    channel: Option<Channel>,
 }
 
 impl<'s> Plan<'s> {
@@ -125,7 +131,20 @@ impl<'s> Plan<'s> {
             },
             direction,
             seed,
+            channel: None,
         })
+    }
+
+    /// The path's channel, if it is walked away from.
+    fn walk(&self) -> Result<Option<Channel>, TopologyError> {
+        let Some(walk) = &self.path.walk else {
+            return Ok(None);
+        };
+        let name = &self.path.name;
+        let stream = |component| self.seed.stream(&format!("{name}.walk.{component}"));
+        let channel = Channel::new(walk, stream("shadowing"), stream("fading"));
+        let none = || TopologyError::NoWaypoints { path: name.clone() };
+        channel.map(Some).ok_or_else(none)
     }
 
     /// The stages in the order in which a packet meets them.
@@ -235,15 +254,8 @@ impl<'s> Plan<'s> {
             let opportunities = Opportunities::new(trace.clone());
             return Ok(Some(Rate::trace(queue, opportunities)));
         }
-        if let Some(walk) = &self.path.walk {
-            let name = &self.path.name;
-            let channel = Channel::new(
-                walk,
-                self.seed.stream(&format!("{name}.walk.shadowing")),
-                self.seed.stream(&format!("{name}.walk.fading")),
-            )
-            .ok_or_else(|| TopologyError::NoWaypoints { path: name.clone() })?;
-            let radio = Radio::new(channel, &rate, self.stream(Radio::NAME));
+        if let Some(channel) = &self.channel {
+            let radio = Radio::new(channel.clone(), &rate, self.stream(Radio::NAME));
             return Ok(Some(Rate::radio(queue, radio)));
         }
         let limited = rate.ever(|rate| rate.is_some());

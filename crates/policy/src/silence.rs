@@ -350,6 +350,7 @@ mod tests {
                 lost: 0,
                 in_flight,
                 oldest_unacked: Some(Duration::from_millis(age)),
+                starved: false,
                 received: 0,
             };
             let limits = Limits {

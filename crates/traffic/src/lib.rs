@@ -15,6 +15,7 @@ pub mod hello;
 pub mod pattern;
 pub mod welcome;
 
+use bytes::Bytes;
 use model::Time;
 use model::record::Message;
 
@@ -23,10 +24,27 @@ pub trait Channels {
     /// Hands all of `data` to `channel`; never blocks. What the transport cannot take yet waits
     /// in user space, so a dead path delays nobody.
     fn write(&mut self, channel: usize, data: &[u8]);
+    /// The same of data that nobody changes any more: a transport may refer to it instead of
+    /// copying it.
+    fn write_bytes(&mut self, channel: usize, data: Bytes) {
+        self.write(channel, &data);
+    }
     /// Bytes handed over and not yet taken by the transport.
     fn queued(&self, channel: usize) -> usize;
     /// Reads what has arrived into `buffer`; returns how much, 0 when nothing waits.
     fn read(&mut self, channel: usize, buffer: &mut [u8]) -> usize;
+    /// [`Channels::read`] that gives what it reads to `take`, in order and in any number of pieces:
+    /// a transport that has it in memory need not copy it into `buffer`.
+    fn read_each(
+        &mut self,
+        channel: usize,
+        buffer: &mut [u8],
+        take: &mut dyn FnMut(&[u8]),
+    ) -> usize {
+        let n = self.read(channel, buffer);
+        take(&buffer[..n]);
+        n
+    }
     /// Whether the channel can be used: false once closed or reset and, at a server, before
     /// the client's hello. What arrived before it closed can still be read.
     fn is_open(&self, channel: usize) -> bool;

@@ -2,6 +2,7 @@
 
 use crate::Channels;
 use crate::hello::{self, Hello, HelloError, Parsed, Request};
+use bytes::Bytes;
 use model::scenario::Traffic;
 
 /// Why a channel was turned away.
@@ -179,12 +180,29 @@ impl Channels for Renumbered<'_> {
             .expect("only open channels are written to");
         self.transport.write(number, data);
     }
+    /// # Panics
+    /// As [`Renumbered::write`].
+    fn write_bytes(&mut self, channel: usize, data: Bytes) {
+        let number = self
+            .number(channel)
+            .expect("only open channels are written to");
+        self.transport.write_bytes(number, data);
+    }
     fn queued(&self, channel: usize) -> usize {
         self.number(channel).map_or(0, |n| self.transport.queued(n))
     }
     fn read(&mut self, channel: usize, buffer: &mut [u8]) -> usize {
         self.number(channel)
             .map_or(0, |n| self.transport.read(n, buffer))
+    }
+    fn read_each(
+        &mut self,
+        channel: usize,
+        buffer: &mut [u8],
+        take: &mut dyn FnMut(&[u8]),
+    ) -> usize {
+        self.number(channel)
+            .map_or(0, |n| self.transport.read_each(n, buffer, take))
     }
     fn is_open(&self, channel: usize) -> bool {
         self.number(channel)

@@ -112,6 +112,7 @@ impl Run {
             direction: None,
             at: Phase::Fixed(Span::from_millis(at)),
             duration: duration.map(Span::from_millis),
+            loss: None,
         });
         self.manifest.failure_onsets_us.push(at * MS);
         self

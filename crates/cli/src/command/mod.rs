@@ -5,6 +5,7 @@ mod collect;
 mod compare;
 mod doctor;
 mod list;
+mod oracle;
 mod record;
 mod report;
 mod reproduce;
@@ -43,6 +44,8 @@ pub enum Command {
     Doctor(doctor::Doctor),
     /// List what can be named in a scenario or on the command line.
     List(list::List),
+    /// Steer every Multipath TCP connection of this host; or, on a server, follow its clients.
+    Oracle(Box<oracle::Oracle>),
     /// Print the JSON Schema of scenarios or studies, for editors.
     Schema(schema::Schema),
     /// Serve live tests: the test server.
@@ -75,6 +78,7 @@ impl Command {
             Command::Collect(c) => c.run(json),
             Command::Doctor(c) => c.run(json),
             Command::List(c) => c.run(json),
+            Command::Oracle(c) => c.run(json),
             Command::Schema(c) => c.run(json),
             Command::Serve(c) => c.run(json),
             Command::Worker(c) => c.run(),

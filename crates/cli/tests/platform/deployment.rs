@@ -1,6 +1,7 @@
 //! How is the platform put into operation? As docs/operating.md says: a key, the servers that are given its
 //! public half, a collector that is given the servers' certificates.
 
+use crate::clock::Clock;
 use crate::collector::Rest;
 use crate::ground::{COLLECTOR, Ground};
 use crate::processes::{Process, walkabout};
@@ -39,6 +40,26 @@ policies = ["apple-interactive"]
 [[experiment.traffic]]
 seconds = 60
 traffic.interactive = { chunk_size = "2 kB", period = "100 ms" }
+
+[[experiment]]
+name = "plain"
+summary = "A few runs without Multipath TCP"
+mode = "stable"
+transports = ["tcp", "mpquic"]
+policies = ["backup"]
+[[experiment.traffic]]
+seconds = 2
+traffic.interactive = { chunk_size = "2 kB", period = "100 ms" }
+
+[[experiment]]
+name = "pings"
+summary = "Every transport, for a moment"
+mode = "stable"
+transports = ["tcp", "mptcp", "quic", "mpquic"]
+policies = ["backup"]
+[[experiment.traffic]]
+seconds = 10
+traffic.ping = { count = 5, size = "10 B" }
 
 [[experiment]]
 name = "brief"
@@ -94,11 +115,12 @@ impl Deployment {
             let pin = ready["certificate_sha256"].as_str().expect("a certificate");
             let site = &deployment.ground.sites[n];
             servers += &format!(
-                "[[server]]\nid = \"{}\"\nplace = \"{} ms away\"\naddresses = [\"{}\"]\n\
+                "[[server]]\nid = \"{}\"\nplace = \"{} ms away\"\naddresses = [\"{}\", \"{}\"]\n\
                  ports = [443, 6121]\ncertificate_sha256 = \"{pin}\"\n",
                 site.id,
                 site.delay.as_millis(),
-                site.address
+                site.address,
+                site.address_ipv6
             );
         }
         deployment.configure(&servers);
@@ -122,12 +144,21 @@ impl Deployment {
 
     /// Starts the server of site `n`; returns what it says when it is ready.
     pub fn start_server(&mut self, n: usize) -> Value {
+        self.start_server_by(n, None)
+    }
+
+    /// The same, on a host whose clock is `clock`.
+    pub fn start_server_by(&mut self, n: usize, clock: Option<&Clock>) -> Value {
         let site = &self.ground.sites[n];
         let name = format!("server-{}", site.id);
         let mut command = walkabout(&["serve", "--json", "--id", site.id]);
         command.args(["--token-key", &self.token_key]);
         command.args(["--listen", &site.address.to_string()]);
+        command.args(["--listen", &site.address_ipv6.to_string()]);
         command.arg("--state").arg(self.folder.join(&name));
+        if let Some(clock) = clock {
+            clock.sets(&mut command);
+        }
         let server = Process::start(&name, &site.host, &self.folder, &mut command);
         let ready = server.json_line()["ready"].take();
         assert_eq!(ready["id"], site.id);
@@ -180,9 +211,9 @@ impl Deployment {
         Rest::at(&self.ground.collector, URL)
     }
 
-    /// The client's command with its two interfaces.
+    /// The client's command with its two interfaces, over IPv4.
     pub fn test(&self, arguments: &[&str]) -> Command {
-        let mut command = self.client(&["test", "--collector", URL]);
+        let mut command = self.client(&["test", "--collector", URL, "--family", "ipv4"]);
         command.args([
             "--path",
             "wifi=wlan0:wifi",

@@ -14,7 +14,7 @@ use measure::emulator::device::turn_off_offloads;
 use measure::emulator::{NetNs, enter_user_namespace};
 use nix::unistd::Uid;
 use std::io::Write;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
@@ -22,6 +22,13 @@ use std::time::Duration;
 
 /// The client's addresses: what nobody but the client itself may keep.
 pub const CLIENT: [Ipv4Addr; 2] = [Ipv4Addr::new(10, 81, 1, 123), Ipv4Addr::new(10, 81, 2, 134)];
+/// The same of IPv6.
+pub const CLIENT_IPV6: [Ipv6Addr; 2] = [
+    Ipv6Addr::new(0xfd81, 1, 0, 0, 0, 0, 0, 0x123),
+    Ipv6Addr::new(0xfd81, 2, 0, 0, 0, 0, 0, 0x134),
+];
+/// From a link-local address a router asks for the neighbours that it forwards to (RFC 4861, section 7.2.2).
+const ASKS: &str = "addr add fe80::1/64";
 /// Where the collector is.
 pub const COLLECTOR: Ipv4Addr = Ipv4Addr::new(10, 81, 10, 2);
 /// The test servers: id and one-way delay.
@@ -55,6 +62,8 @@ pub struct Site {
     pub id: &'static str,
     /// Its address.
     pub address: IpAddr,
+    /// Its address of IPv6.
+    pub address_ipv6: IpAddr,
     /// Its host.
     pub host: NetNs,
     /// What every packet to it goes through.
@@ -81,8 +90,14 @@ pub fn at<'c>(host: &NetNs, command: &'c mut Command) -> &'c mut Command {
 
 /// Configures `host`: lines for `ip -batch`.
 fn ip(host: &NetNs, lines: &str) {
+    ip_with(host, &[], lines);
+}
+
+/// The same with options before it.
+fn ip_with(host: &NetNs, options: &[&str], lines: &str) {
     let mut command = Command::new("ip");
     command
+        .args(options)
         .args(["-batch", "-"])
         .stdin(Stdio::piped())
         .stderr(Stdio::piped());
@@ -97,7 +112,7 @@ fn ip(host: &NetNs, lines: &str) {
     assert!(output.status.success(), "ip -batch: {said}\n{lines}");
 }
 
-/// A new host: no IPv6, which would send packets of its own; forwarding as asked.
+/// A new host, on which IPv6 says nothing of its own accord; forwarding as asked.
 fn host(forwards: bool) -> NetNs {
     let host = NetNs::create().unwrap_or_else(|error| panic!("no network namespace: {error}"));
     let set = |name: &str, value: u8| {
@@ -105,10 +120,19 @@ fn host(forwards: bool) -> NetNs {
         std::fs::write(&file, value.to_string()).unwrap_or_else(|e| panic!("{file}: {e}"));
     };
     host.run(|| {
-        set("ipv6/conf/all/disable_ipv6", 1);
-        set("ipv6/conf/default/disable_ipv6", 1);
         set("ipv4/ip_forward", forwards.into());
+        set("ipv6/conf/all/forwarding", forwards.into());
         for interfaces in ["all", "default"] {
+            // No link-local address, none by announcement, and no question whether one is taken.
+            set(&format!("ipv6/conf/{interfaces}/addr_gen_mode"), 1);
+            set(&format!("ipv6/conf/{interfaces}/accept_ra"), 0);
+            // As IPv4's do, addresses outlive an interface that is down for a while.
+            set(&format!("ipv6/conf/{interfaces}/keep_addr_on_down"), 1);
+            set(&format!("ipv6/conf/{interfaces}/accept_dad"), 0);
+            set(
+                &format!("ipv6/conf/{interfaces}/ignore_routes_with_linkdown"),
+                1,
+            );
             set(&format!("ipv4/conf/{interfaces}/rp_filter"), 0);
             // As network managers do when a cable or a Wi-Fi is gone.
             set(
@@ -148,8 +172,17 @@ impl Ground {
         {
             cable(&router, end, &client, interface);
             let (net, address, table) = (n + 1, CLIENT[n], 100 + n);
-            ip(&router, &format!("addr add 10.81.{net}.1/24 dev {end}\n"));
+            ip(
+                &router,
+                &format!(
+                    "addr add 10.81.{net}.1/24 dev {end}\n\
+                     addr add fd81:{net}::1/64 dev {end} nodad\n\
+                     {ASKS} dev {end} nodad\n"
+                ),
+            );
             let gateway = format!("via 10.81.{net}.1 dev {interface}");
+            let address_ipv6 = CLIENT_IPV6[n];
+            let gateway_ipv6 = format!("via fd81:{net}::1 dev {interface}");
             ip(
                 &client,
                 &format!(
@@ -158,6 +191,18 @@ impl Ground {
                      route add default {gateway} table {table}\n\
                      route add unreachable default metric 9999 table {table}\n\
                      route add default {gateway} metric {table}\n"
+                ),
+            );
+            ip_with(
+                &client,
+                // Rules are of IPv4 unless told.
+                &["-6"],
+                &format!(
+                    "addr add {address_ipv6}/64 dev {interface} nodad\n\
+                     rule add from {address_ipv6} lookup {table}\n\
+                     route add default {gateway_ipv6} table {table}\n\
+                     route add unreachable default metric 9999 table {table}\n\
+                     route add default {gateway_ipv6} metric {table}\n"
                 ),
             );
         }
@@ -174,15 +219,31 @@ impl Ground {
             cable(&middle, "inner", &router, &end);
             cable(&middle, "outer", &site, "eth0");
             let address = Ipv4Addr::new(10, 81, net, 2);
-            ip(&router, &format!("addr add 10.81.{net}.1/24 dev {end}\n"));
+            let address_ipv6 = Ipv6Addr::new(0xfd81, net.into(), 0, 0, 0, 0, 0, 2);
+            ip(
+                &router,
+                &format!(
+                    "addr add 10.81.{net}.1/24 dev {end}\n\
+                     addr add {}/64 dev {end} nodad\n\
+                     {ASKS} dev {end} nodad\n",
+                    Ipv6Addr::new(0xfd81, net.into(), 0, 0, 0, 0, 0, 1)
+                ),
+            );
             ip(
                 &site,
-                &format!("addr add {address}/24 dev eth0\n{}", home(net)),
+                &format!(
+                    "addr add {address}/24 dev eth0\n{}\
+                     addr add {address_ipv6}/64 dev eth0 nodad\n\
+                     route add ::/0 via {} dev eth0\n",
+                    home(net),
+                    Ipv6Addr::new(0xfd81, net.into(), 0, 0, 0, 0, 0, 1)
+                ),
             );
             let delay = Duration::from_millis(*delay_ms);
             Site {
                 id,
                 address: address.into(),
+                address_ipv6: address_ipv6.into(),
                 host: site,
                 line: Line::lay(&middle, ["inner", "outer"], delay),
                 delay,

@@ -105,9 +105,7 @@ fn carry(ends: &[OwnedFd; 2], delay: Duration, stop: &AtomicBool, packets: &Atom
     while !stop.load(Ordering::Relaxed) {
         for from in [0, 1] {
             while let Some(frame) = receive(&ends[from], &mut buffer) {
-                // EtherType: ARP is the hosts' own business.
-                let is_packet = frame.get(12..14).is_some_and(|kind| kind != [0x08, 0x06]);
-                packets.fetch_add(is_packet.into(), Ordering::Relaxed);
+                packets.fetch_add(is_packet(frame).into(), Ordering::Relaxed);
                 assert!(
                     frame.len() <= FRAME,
                     "a frame of {} bytes: offloads are on",
@@ -132,6 +130,17 @@ fn carry(ends: &[OwnedFd; 2], delay: Duration, stop: &AtomicBool, packets: &Atom
             Some(TimeSpec::from_duration(left.min(LOOK))),
             None,
         );
+    }
+}
+
+/// Whether a frame is of somebody's traffic. Who is at which address, and who listens to which group, is the
+/// hosts' own business: ARP, and ICMPv6 with or without a hop-by-hop header before it.
+fn is_packet(frame: &[u8]) -> bool {
+    let next_header = frame.get(20);
+    match frame.get(12..14) {
+        Some([0x08, 0x06]) | None => false,
+        Some([0x86, 0xdd]) => !matches!(next_header, Some(0 | 58)),
+        Some(_) => true,
     }
 }
 

@@ -10,12 +10,15 @@
 //! `cargo xtask chaos`).
 
 mod chaos;
+mod clock;
 mod collector;
 mod consent;
 mod database;
 mod deployment;
 mod device;
 mod ground;
+mod ipv6;
+mod killed;
 mod line;
 mod mobile;
 mod offline;
@@ -27,6 +30,7 @@ mod offline;
 mod postgres;
 mod privacy;
 mod processes;
+mod replay;
 mod stable;
 
 use deployment::Deployment;
@@ -116,12 +120,23 @@ type Part = fn(&mut Deployment);
 
 /// From the consent to the deletion.
 fn whole(database: &str, folder: &Path) {
-    let mut deployment = Deployment::start(database, folder, "");
-    let parts: [(&str, Part); 5] = [
+    // So that a server whose clock is ten minutes ahead takes none of the tokens.
+    let limits = "[limits]\ntoken_validity_seconds = 500\n";
+    let mut deployment = Deployment::start(database, folder, limits);
+    let parts: [(&str, Part); 9] = [
         ("consent", consent::declining_sends_no_packet),
         ("stable", stable::the_database_holds_what_the_folder_says),
         ("mobile", mobile::losing_the_wifi_is_seen_while_it_happens),
-        ("offline", offline::a_run_waits_is_sent_once_and_deleted),
+        ("ipv6", ipv6::every_transport_runs_over_it),
+        ("clock", clock::whose_clock_is_off_is_said_and_nothing_lost),
+        ("replay", replay::a_token_is_used_once_whatever_happens),
+        (
+            "killed",
+            killed::what_a_killed_client_recorded_is_uploaded_by_the_next,
+        ),
+        ("offline", |deployment| {
+            offline::a_run_waits_is_sent_once_and_deleted(deployment, None);
+        }),
         ("privacy", privacy::nothing_that_names_anybody_is_kept),
     ];
     for (name, part) in parts {

@@ -1,13 +1,14 @@
 //! What becomes of a result when the collector is away? It waits, is sent once, and its uploader can delete
 //! it.
 
+use crate::clock::Clock;
 use crate::database;
 use crate::deployment::{Deployment, URL};
 use crate::stable::{assert_stored, uploaded};
 use serde_json::{Value, json};
 
-/// The collector stops while a test runs, and comes back later.
-pub fn a_run_waits_is_sent_once_and_deleted(deployment: &mut Deployment) {
+/// The collector stops while a test runs, and comes back later; the test runs by `clock`.
+pub fn a_run_waits_is_sent_once_and_deleted(deployment: &mut Deployment, clock: Option<&Clock>) {
     let before = database::count(&deployment.database, "SELECT COUNT(*) FROM runs");
     let mut command = deployment.client(&["test", "brief", "--collector", URL]);
     command.args([
@@ -16,7 +17,15 @@ pub fn a_run_waits_is_sent_once_and_deleted(deployment: &mut Deployment) {
         "--path",
         "cellular=wwan0:cellular",
     ]);
-    command.args(["--consent", "agree", "--json-stream", "--out", "away"]);
+    let out = if clock.is_some() {
+        "away-by-another-clock"
+    } else {
+        "away"
+    };
+    command.args(["--consent", "agree", "--json-stream", "--out", out]);
+    if let Some(clock) = clock {
+        clock.sets(&mut command);
+    }
     let client = deployment.start_client(&mut command);
     let mut result = Value::Null;
     let mut stopped = false;

@@ -3,7 +3,7 @@
 
 use crate::database;
 use crate::deployment::{Deployment, URL};
-use crate::ground::CLIENT;
+use crate::ground::{CLIENT, CLIENT_IPV6};
 use analysis::folder::RunFolder;
 use model::columns::Columns;
 use platform::api::{UPLOAD_FORMAT, Upload};
@@ -83,6 +83,7 @@ pub fn nothing_that_names_anybody_is_kept(deployment: &mut Deployment) {
     );
     let mut needles = vec![SSID.to_owned(), "zaphod".to_owned(), BSSID.to_owned()];
     needles.extend(CLIENT.map(|address| address.to_string()));
+    needles.extend(CLIENT_IPV6.map(|address| address.to_string()));
     let mut found = Vec::new();
     for (place, text) in &kept {
         let lower = text.to_lowercase();

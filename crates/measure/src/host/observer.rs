@@ -88,6 +88,9 @@ impl Observer {
 
     fn drain(&mut self, endpoint: &mut dyn Endpoint, sink: &mut dyn Sink) {
         endpoint.events(&mut self.events);
+        if self.events.is_empty() {
+            return;
+        }
         for mut event in self.events.drain(..) {
             event.side.get_or_insert(self.side);
             sink.event(event);

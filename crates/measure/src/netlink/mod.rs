@@ -7,5 +7,6 @@ pub mod mptcp;
 pub mod route;
 mod rule;
 pub mod socket;
+pub(crate) mod sockets;
 
 pub use socket::Socket;

@@ -256,6 +256,12 @@ impl Routing {
 
     /// The interfaces that a default route of `family` leads through, in any table.
     pub fn default_routes(&mut self, family: Family) -> Result<Vec<u32>, RouteError> {
+        let routes = self.default_metrics(family)?;
+        Ok(routes.into_iter().map(|(interface, _)| interface).collect())
+    }
+
+    /// The same with each route's metric, of which the smallest is used.
+    pub fn default_metrics(&mut self, family: Family) -> Result<Vec<(u32, u32)>, RouteError> {
         let mut message = RouteMessage::default();
         message.header.address_family = number(family);
         let answers = self.send(RouteNetlinkMessage::GetRoute(message), NLM_F_DUMP, || {
@@ -272,11 +278,19 @@ impl Routing {
             {
                 continue;
             }
+            let metric = route
+                .attributes
+                .iter()
+                .find_map(|attribute| match attribute {
+                    RouteAttribute::Priority(metric) => Some(*metric),
+                    _ => None,
+                });
+            let metric = metric.unwrap_or(0);
             for attribute in &route.attributes {
                 match attribute {
-                    RouteAttribute::Oif(index) => interfaces.push(*index),
+                    RouteAttribute::Oif(index) => interfaces.push((*index, metric)),
                     RouteAttribute::MultiPath(hops) => {
-                        interfaces.extend(hops.iter().map(|hop| hop.interface_index));
+                        interfaces.extend(hops.iter().map(|hop| (hop.interface_index, metric)));
                     }
                     _ => {}
                 }

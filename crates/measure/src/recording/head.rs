@@ -52,11 +52,10 @@ impl Head {
     /// a copy of fixed length is cheaper.
     pub(crate) fn of_buffer<const N: usize>(buffer: &[u8; N], length: usize) -> Head {
         const { assert!(N >= SNAP_LENGTH) };
-        let mut bytes = [0; SNAP_LENGTH];
-        bytes.copy_from_slice(&buffer[..SNAP_LENGTH]);
+        let first = buffer.first_chunk().expect("a buffer is as long as that");
         Head {
             length: length.min(SNAP_LENGTH) as u8,
-            bytes,
+            bytes: *first,
         }
     }
 

@@ -209,7 +209,9 @@ impl Entry {
         let asked = scenario.server_scheduler.as_deref()?;
         let heeds = match self.implementation(world) {
             Implementation::Walkabout => self.multipath,
-            Implementation::Kernel | Implementation::Noq => false,
+            // By priorities, from outside: see [`crate::oracle`].
+            Implementation::Kernel => self.multipath && asked == FOLLOW,
+            Implementation::Noq => false,
         };
         (heeds && Some(asked) != scenario.scheduler_of(Side::Client)).then(|| asked.to_owned())
     }

@@ -8,11 +8,22 @@ macro_rules! channels_are_of {
             fn write(&mut self, channel: usize, data: &[u8]) {
                 self.$field.write(channel, data);
             }
+            fn write_bytes(&mut self, channel: usize, data: bytes::Bytes) {
+                self.$field.write_bytes(channel, data);
+            }
             fn queued(&self, channel: usize) -> usize {
                 self.$field.queued(channel)
             }
             fn read(&mut self, channel: usize, buffer: &mut [u8]) -> usize {
                 self.$field.read(channel, buffer)
+            }
+            fn read_each(
+                &mut self,
+                channel: usize,
+                buffer: &mut [u8],
+                take: &mut dyn FnMut(&[u8]),
+            ) -> usize {
+                self.$field.read_each(channel, buffer, take)
             }
             fn is_open(&self, channel: usize) -> bool {
                 self.$field.is_open(channel)

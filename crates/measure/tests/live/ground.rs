@@ -179,6 +179,7 @@ pub fn run(transport: &str, policy: &str, seconds: u64, folder: &Path) -> LiveRu
             invalid: None,
             ended: None,
             server_clock: None,
+            measured_energy: Vec::new(),
             location: None,
         },
     }

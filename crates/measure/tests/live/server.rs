@@ -256,6 +256,8 @@ impl Serving {
             sample
         });
         let records = SessionRecords {
+            paths: Vec::new(),
+            refused: None,
             server: "s1".to_owned(),
             walkabout_version: "0".to_owned(),
             stack: self.ends[session.end].stack(),

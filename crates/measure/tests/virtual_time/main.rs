@@ -3,6 +3,7 @@
 //! seed. A seed that once failed is a test of its own, by name.
 
 mod check;
+mod extensions;
 mod multimob;
 mod random;
 mod sequence;

@@ -9,7 +9,7 @@ mod failure;
 pub(crate) mod key;
 mod link;
 mod multipath;
-mod oracle;
+pub(crate) mod oracle;
 pub(crate) mod parse;
 pub(crate) mod schema;
 mod set;

@@ -134,7 +134,7 @@ impl Oracle {
 }
 
 /// Periods that pass, rates that can be reached.
-pub(super) fn check(oracle: &Oracle) -> Result<(), Fault> {
+pub(crate) fn check(oracle: &Oracle) -> Result<(), Fault> {
     let at = KeyPath::top("oracle");
     let tail_loss = at.key("tail_loss");
     let hysteresis = at.key("hysteresis");

@@ -114,8 +114,21 @@ impl Connection {
         }
     }
 
+    /// Plain TCP from now on: no option is sent any more.
+    pub(super) fn forget_extensions(&mut self) {
+        self.shared.agreed = Features::default();
+        self.extended = Extended::default();
+        for path in self.paths.iter_mut().flatten() {
+            path.state.outbox.extensions.clear();
+            path.state.starved = false;
+        }
+    }
+
     /// Sends an extension's option with an acknowledgement.
     fn say(&mut self, id: SubflowId, extension: Extension) {
+        if self.shared.protocol != Protocol::Multipath {
+            return;
+        }
         if let Some(path) = self.path_mut(id) {
             let waiting = &mut path.state.outbox.extensions;
             if !waiting.contains(&extension) && !waiting.is_full() {

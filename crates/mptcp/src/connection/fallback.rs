@@ -40,9 +40,7 @@ impl Connection {
         self.shared.data_fin = None;
         self.shared.announcements.clear();
         self.addresses.forget_announcements();
-        for path in self.paths.iter_mut().flatten() {
-            path.state.outbox.extensions.clear();
-        }
+        self.forget_extensions();
         self.sending.timeout_at = None;
         self.sending.rescue_from = None;
         self.sending.sent.clear();

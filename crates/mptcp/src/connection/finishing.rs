@@ -22,9 +22,14 @@ impl Connection {
         self.receiving.stream.readable() > 0
     }
 
-    /// Reads what is in order.
-    pub(crate) fn read(&mut self, ctx: &mut Context<'_>, buffer: &mut [u8]) -> usize {
-        let count = self.receiving.stream.read(buffer);
+    /// Gives at most `most` bytes of what is in order to `take`.
+    pub(crate) fn read(
+        &mut self,
+        ctx: &mut Context<'_>,
+        most: usize,
+        take: &mut dyn FnMut(&[u8]),
+    ) -> usize {
+        let count = self.receiving.stream.read(most, take);
         if count == 0 || self.is_over() {
             return count;
         }

@@ -272,6 +272,11 @@ impl Connection {
                 controller: &mut *self.controller,
                 id,
             };
+            if path.tcp.rests(&congestion) {
+                path.poll_at = path.tcp.poll_at();
+                self.ready.remove(id);
+                continue;
+            }
             let had_sent = path.state.sent_data;
             let mut source = super::options_out::Source {
                 shared: &mut self.shared,
@@ -287,13 +292,20 @@ impl Connection {
                 // They go with acknowledgements only; data went instead, or there was no room.
                 path.tcp.send_ack();
             }
+            // Looked at here for the next call, which comes right after this one.
+            let congestion = Congestion {
+                controller: &mut *self.controller,
+                id,
+            };
+            let sent = length.is_some();
+            let rests = sent && (path.tcp.has_sent_all() || path.tcp.rests(&congestion));
             path.poll_at = path.tcp.poll_at();
             let first_data = !had_sent && path.state.sent_data;
             ctx.counters.resets_sent += std::mem::take(&mut self.shared.resets);
             match length {
                 Some(length) => {
                     let tuple = path.state.tuple;
-                    if path.tcp.has_sent_all() {
+                    if rests {
                         self.ready.remove(id);
                     }
                     self.sending.views.mark(id);

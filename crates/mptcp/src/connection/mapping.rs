@@ -66,7 +66,12 @@ impl Mappings {
         if self.known.len() >= MAX_MAPPINGS {
             return Added::Full;
         }
-        self.known.insert(at, new);
+        // Mostly the last: an insertion has more to look at.
+        if at == self.known.len() {
+            self.known.push_back(new);
+        } else {
+            self.known.insert(at, new);
+        }
         Added::Taken
     }
 

@@ -3,6 +3,7 @@
 mod addresses;
 mod extensions;
 mod fallback;
+mod fast_admission;
 mod fast_join;
 mod finishing;
 mod handshake;
@@ -25,11 +26,12 @@ mod window;
 
 pub use extensions::Extensions;
 pub(crate) use extensions::in_syn;
-pub use fast_join::JoinRefusal;
+pub use fast_admission::JoinRefusal;
 pub(crate) use fast_join::Rejoin;
 pub(crate) use handshake::Start;
 pub(crate) use join::join_option;
 pub(crate) use machine::{Connection, Context};
+pub(crate) use send_buffer::SendBuffer;
 
 use crate::subflow;
 use crate::wire::mptcp::{FastJoinForm, Features};

@@ -157,14 +157,16 @@ impl Reassembly {
         self.ring = ring;
     }
 
-    /// Reads what is in order.
-    pub(super) fn read(&mut self, buffer: &mut [u8]) -> usize {
-        let count = buffer.len().min(self.readable() as usize);
+    /// Gives at most `most` bytes of what is in order to `take`, in one or two pieces.
+    pub(super) fn read(&mut self, most: usize, take: &mut dyn FnMut(&[u8])) -> usize {
+        let count = most.min(self.readable() as usize);
         if count > 0 {
             let place = self.read as usize & (self.ring.len() - 1);
             let straight = count.min(self.ring.len() - place);
-            buffer[..straight].copy_from_slice(&self.ring[place..place + straight]);
-            buffer[straight..count].copy_from_slice(&self.ring[..count - straight]);
+            take(&self.ring[place..place + straight]);
+            if straight < count {
+                take(&self.ring[..count - straight]);
+            }
             self.read += count as u64;
         }
         count
@@ -196,9 +198,9 @@ mod tests {
         assert!(stream.insert(4, b"efghij"));
         assert_eq!((stream.next(), stream.duplicates()), (10, 4));
         assert!(stream.is_contiguous());
-        let mut buffer = [0; 16];
-        assert_eq!(stream.read(&mut buffer), 10);
-        assert_eq!(&buffer[..10], b"abcdefghij");
+        let mut got = Vec::new();
+        assert_eq!(stream.read(16, &mut |b| got.extend_from_slice(b)), 10);
+        assert_eq!(got, b"abcdefghij");
     }
 
     #[test]
@@ -221,18 +223,12 @@ mod tests {
             let data: Vec<u8> = (0..3400_u32).map(|i| (i * 7 + i / 251) as u8).collect();
             let mut stream = Reassembly::default();
             let mut got = Vec::new();
-            let mut buffer = [0; 200];
             let rest = (0..34).map(|i| (i * 100, 100, 150));
             for (at, length, read) in pieces.into_iter().chain(rest) {
                 prop_assert!(stream.insert(at as u64, &data[at..at + length]));
-                let count = stream.read(&mut buffer[..read]);
-                got.extend_from_slice(&buffer[..count]);
+                stream.read(read, &mut |b| got.extend_from_slice(b));
             }
-            loop {
-                let count = stream.read(&mut buffer);
-                if count == 0 { break }
-                got.extend_from_slice(&buffer[..count]);
-            }
+            while stream.read(200, &mut |b| got.extend_from_slice(b)) > 0 {}
             prop_assert_eq!(got, data);
             prop_assert!(stream.is_contiguous());
         }

@@ -11,51 +11,105 @@ const FIRST_CHUNK: usize = 2_048;
 /// send buffer of 4 MiB.
 const MAX_SPENT: usize = 16;
 
+/// Less than this is copied also where it could be referred to: pieces across chunks are copied
+/// once more.
+const WORTH_REFERRING: usize = 16_384;
+
+/// A part of what was written.
+#[derive(Debug)]
+enum Chunk {
+    /// It was copied here, behind what was before.
+    Own(BytesMut),
+    /// The application's.
+    Given(Bytes),
+}
+
+impl Chunk {
+    fn len(&self) -> usize {
+        match self {
+            Chunk::Own(bytes) => bytes.len(),
+            Chunk::Given(bytes) => bytes.len(),
+        }
+    }
+
+    /// Takes the first `length` bytes.
+    fn cut(&mut self, length: usize) -> Bytes {
+        match self {
+            Chunk::Own(bytes) => bytes.split_to(length).freeze(),
+            Chunk::Given(bytes) => bytes.split_to(length),
+        }
+    }
+}
+
 /// What was written and not yet cut into pieces. Pieces are slices of the chunks it was copied
-/// into when it was written, so that nothing is copied again.
+/// into when it was written, or of what the application gave, so that nothing is copied again.
 #[derive(Default, Debug)]
-pub(super) struct SendBuffer {
-    chunks: VecDeque<BytesMut>,
+pub(crate) struct SendBuffer {
+    chunks: VecDeque<Chunk>,
     /// Handles of chunks of the largest size that are cut up.
     spent: VecDeque<BytesMut>,
     /// The size of the last chunk taken.
     chunk: usize,
     /// How many of the first chunks are smaller than the largest, too small to be used again.
     small: usize,
-    /// Bytes in the chunks.
+    /// Bytes in the chunks that were admitted, and behind them those that were not.
     unsent: u64,
-    /// Bytes ever written.
+    waiting: u64,
+    /// Bytes ever admitted.
     end: u64,
 }
 
 impl SendBuffer {
-    /// Bytes that wait.
+    /// Bytes that wait to be sent.
     pub(super) fn unsent(&self) -> u64 {
         self.unsent
     }
 
-    /// Bytes ever written: the offset of the next one.
+    /// Bytes ever admitted: the offset of the next one.
     pub(super) fn end(&self) -> u64 {
         self.end
     }
 
-    /// Appends all of `data`.
-    pub(super) fn write(&mut self, mut data: &[u8]) {
-        self.unsent += data.len() as u64;
-        self.end += data.len() as u64;
+    /// Whether bytes wait to be admitted.
+    pub(super) fn waits(&self) -> bool {
+        self.waiting > 0
+    }
+
+    /// From now on at most `most` of the bytes that wait are sent; how many.
+    pub(super) fn admit(&mut self, most: u64) -> u64 {
+        let count = most.min(self.waiting);
+        self.waiting -= count;
+        self.unsent += count;
+        self.end += count;
+        count
+    }
+
+    /// Appends all of `data`, to be admitted.
+    pub(crate) fn enqueue(&mut self, mut data: &[u8]) {
+        self.waiting += data.len() as u64;
         while !data.is_empty() {
-            let room = self.chunks.back().map_or(0, |c| c.capacity() - c.len());
-            if room == 0 {
-                let chunk = self.new_chunk();
-                self.chunks.push_back(chunk);
-                continue;
+            match self.chunks.back_mut() {
+                Some(Chunk::Own(chunk)) if chunk.len() < chunk.capacity() => {
+                    let room = chunk.capacity() - chunk.len();
+                    let (now, later) = data.split_at(data.len().min(room));
+                    chunk.extend_from_slice(now);
+                    data = later;
+                }
+                _ => {
+                    let chunk = self.new_chunk();
+                    self.chunks.push_back(Chunk::Own(chunk));
+                }
             }
-            let (now, later) = data.split_at(data.len().min(room));
-            if let Some(chunk) = self.chunks.back_mut() {
-                chunk.extend_from_slice(now);
-            }
-            data = later;
         }
+    }
+
+    /// The same without a copy, unless it is small.
+    pub(crate) fn enqueue_bytes(&mut self, data: Bytes) {
+        if data.len() < WORTH_REFERRING {
+            return self.enqueue(&data);
+        }
+        self.waiting += data.len() as u64;
+        self.chunks.push_back(Chunk::Given(data));
     }
 
     /// An empty chunk: an old one that nothing refers to, or a new one.
@@ -73,7 +127,7 @@ impl SendBuffer {
 
     /// Leaves the first chunk, which is cut up.
     fn leave_chunk(&mut self) {
-        let Some(chunk) = self.chunks.pop_front() else {
+        let Some(Chunk::Own(chunk)) = self.chunks.pop_front() else {
             return;
         };
         if self.small > 0 {
@@ -87,20 +141,20 @@ impl SendBuffer {
     pub(super) fn cut(&mut self, length: usize) -> Bytes {
         let length = length.min(self.unsent as usize);
         self.unsent -= length as u64;
-        while self.chunks.len() > 1 && self.chunks[0].is_empty() {
+        while self.chunks.len() > 1 && self.chunks[0].len() == 0 {
             self.leave_chunk();
         }
         match self.chunks.front_mut() {
-            Some(first) if first.len() >= length => first.split_to(length).freeze(),
+            Some(first) if first.len() >= length => first.cut(length),
             _ => {
                 let mut piece = BytesMut::with_capacity(length);
                 while piece.len() < length {
                     let Some(first) = self.chunks.front_mut() else {
                         break;
                     };
-                    let part = first.split_to(first.len().min(length - piece.len()));
+                    let part = first.cut(first.len().min(length - piece.len()));
                     piece.extend_from_slice(&part);
-                    if first.is_empty() && self.chunks.len() > 1 {
+                    if first.len() == 0 && self.chunks.len() > 1 {
                         self.leave_chunk();
                     }
                 }
@@ -116,6 +170,7 @@ impl SendBuffer {
         self.chunk = 0;
         self.small = 0;
         self.unsent = 0;
+        self.waiting = 0;
     }
 }
 
@@ -130,7 +185,8 @@ mod tests {
         let mut unacknowledged = VecDeque::new();
         for _ in 0..10_000 {
             while buffer.unsent() < 1_000_000 {
-                buffer.write(&[0; 65_536]);
+                buffer.enqueue(&[0; 65_536]);
+                buffer.admit(u64::MAX);
             }
             unacknowledged.push_back(buffer.cut(1_420));
             if unacknowledged.len() > 500 {
@@ -148,7 +204,11 @@ mod tests {
         let mut buffer = SendBuffer::default();
         let mut got = Vec::new();
         for part in data.chunks(3_333) {
-            buffer.write(part);
+            match part.len() % 2 {
+                0 => buffer.enqueue(part),
+                _ => buffer.enqueue_bytes(Bytes::copy_from_slice(part)),
+            }
+            buffer.admit(u64::MAX);
             while buffer.unsent() > 5_000 {
                 got.extend_from_slice(&buffer.cut(1_420));
             }

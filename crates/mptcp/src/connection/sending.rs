@@ -165,20 +165,40 @@ impl Sending {
 impl Connection {
     /// Takes as much as there is room for.
     pub(crate) fn write(&mut self, ctx: &mut Context<'_>, data: &[u8]) -> usize {
-        if self.is_over() || self.sending.finished {
+        if self.is_over() || self.sending.finished || self.sending.buffer.waits() {
             return 0;
         }
         let count = self.sending.room().min(data.len() as u64) as usize;
-        self.sending.blocked = count < data.len();
+        self.sending.buffer.enqueue(&data[..count]);
+        self.take(ctx, count, count < data.len())
+    }
+
+    /// What the application wrote.
+    pub(crate) fn send_buffer(&mut self) -> &mut SendBuffer {
+        &mut self.sending.buffer
+    }
+
+    /// Writes at most `most` bytes of what was enqueued, as much as there is room for.
+    pub(crate) fn admit(&mut self, ctx: &mut Context<'_>, most: usize) -> usize {
+        self.take(ctx, most, false)
+    }
+
+    /// Writes at most `most` bytes of what was enqueued; `more` follows that was not enqueued.
+    fn take(&mut self, ctx: &mut Context<'_>, most: usize, more: bool) -> usize {
+        if self.is_over() || self.sending.finished {
+            return 0;
+        }
+        let (end, unsent) = (self.sending.buffer.end(), self.sending.buffer.unsent());
+        let room = self.sending.room().min(most as u64);
+        let count = self.sending.buffer.admit(room);
+        self.sending.blocked = more || self.sending.buffer.waits();
         if count > 0 {
-            let (end, unsent) = (self.sending.buffer.end(), self.sending.buffer.unsent());
             if !self.shared.is_plain() {
                 self.sending.sent.written(end, unsent);
             }
-            self.sending.buffer.write(&data[..count]);
             self.progress(ctx);
         }
-        count
+        count as usize
     }
 
     /// Sends what can be sent.

@@ -10,7 +10,10 @@ mod timers;
 #[cfg(test)]
 mod tests;
 
-use crate::connection::{Config, Connection, Context, Event, Info, SubflowError, SubflowInfo};
+use crate::connection::{
+    Config, Connection, Context, Event, Info, SendBuffer, SubflowError, SubflowInfo,
+};
+use bytes::Bytes;
 use demux::Demux;
 use incoming::StrayReset;
 use model::{Seed, Time};
@@ -204,20 +207,63 @@ impl Stack {
         id
     }
 
-    /// Takes as much of `data` as the send buffer has room for; returns how much.
+    /// Takes as much of `data` as the send buffer has room for; returns how much. What was enqueued
+    /// goes first: nothing is taken as long as it waits.
     pub fn write(&mut self, now: Time, connection: ConnectionId, data: &[u8]) -> usize {
         self.with(now, connection, |c, ctx| c.write(ctx, data))
             .unwrap_or(0)
     }
 
+    /// Keeps all of `data`, in front of the send buffer: [`Stack::admit`] writes it.
+    pub fn enqueue(&mut self, connection: ConnectionId, data: &[u8]) {
+        if let Some(buffer) = self.send_buffer(connection) {
+            buffer.enqueue(data);
+        }
+    }
+
+    /// The same of data that nobody changes any more, which need not be copied.
+    pub fn enqueue_bytes(&mut self, connection: ConnectionId, data: Bytes) {
+        if let Some(buffer) = self.send_buffer(connection) {
+            buffer.enqueue_bytes(data);
+        }
+    }
+
+    fn send_buffer(&mut self, connection: ConnectionId) -> Option<&mut SendBuffer> {
+        let slot = self.slots.find(connection)?;
+        Some(self.slots.get_mut(slot)?.connection.send_buffer())
+    }
+
+    /// Writes at most `most` bytes of what was enqueued, as much as the send buffer has room for;
+    /// returns how much.
+    pub fn admit(&mut self, now: Time, connection: ConnectionId, most: usize) -> usize {
+        self.with(now, connection, |c, ctx| c.admit(ctx, most))
+            .unwrap_or(0)
+    }
+
     /// Reads what has arrived; returns how much, 0 when nothing waits.
     pub fn read(&mut self, now: Time, connection: ConnectionId, buffer: &mut [u8]) -> usize {
+        let (most, mut at) = (buffer.len(), 0);
+        self.read_each(now, connection, most, &mut |bytes| {
+            buffer[at..at + bytes.len()].copy_from_slice(bytes);
+            at += bytes.len();
+        })
+    }
+
+    /// Gives at most `most` bytes of what has arrived to `take`, in order and in pieces; returns how
+    /// much.
+    pub fn read_each(
+        &mut self,
+        now: Time,
+        connection: ConnectionId,
+        most: usize,
+        take: &mut dyn FnMut(&[u8]),
+    ) -> usize {
         let slot = self.slots.find(connection);
         let entry = slot.and_then(|slot| self.slots.get(slot));
         if entry.is_none_or(|entry| !entry.connection.is_readable()) {
             return 0;
         }
-        self.with(now, connection, |c, ctx| c.read(ctx, buffer))
+        self.with(now, connection, |c, ctx| c.read(ctx, most, take))
             .unwrap_or(0)
     }
 

@@ -31,7 +31,7 @@ impl Stack {
         let Some(entry) = self.slots.get_mut(slot) else {
             return;
         };
-        for tuple in entry.connection.freed.drain(..) {
+        while let Some(tuple) = entry.connection.freed.pop() {
             self.demux.remove(tuple);
         }
         if !entry.connection.rejoins.is_empty() {

@@ -387,6 +387,29 @@ impl Subflow {
         Some(self.write(now, draft, options, packet))
     }
 
+    /// Whether [`Subflow::transmit`] has nothing to send, for one look instead of many; then all is
+    /// done that it would do. Where it is false, there may be nothing either.
+    #[inline]
+    pub fn rests(&mut self, congestion: &Congestion<'_>) -> bool {
+        let synchronised = !matches!(
+            self.state,
+            State::Closed | State::SynSent | State::SynReceived
+        );
+        let pending = &self.pending;
+        let signals = pending.head | pending.tail_probe | pending.probe | pending.ack;
+        let again =
+            self.recovery.new_first || self.board.resent.segments < self.board.lost.segments;
+        let rests = synchronised
+            && !(signals || again || self.acks.now || pending.reset.is_some())
+            && !self.has_unsent();
+        if rests {
+            self.pacer.waiting = None;
+            self.pending.nothing = false;
+            self.nothing_waits(congestion);
+        }
+        rests
+    }
+
     /// Whether another [`Subflow::transmit`], right after the last one and nothing else, would have
     /// nothing to send; where it is false, it may.
     pub fn has_sent_all(&self) -> bool {

@@ -96,12 +96,7 @@ impl Options {
     /// without SYN, for those who look at packets of others: without one it costs next to nothing.
     pub fn data_sequence_signal(bytes: &[u8]) -> Option<Dss> {
         let mut own = split(bytes).filter(|(kind, _)| *kind == mptcp::KIND);
-        own.find_map(
-            |(_, option)| match MptcpOption::parse(option, false, true) {
-                Some(MptcpOption::Dss(dss)) => Some(dss),
-                _ => None,
-            },
-        )
+        own.find_map(|(_, option)| MptcpOption::data_sequence_signal(option))
     }
 
     /// [`Options::parse`] to where they are to be: they are large.

@@ -4,6 +4,7 @@ mod allocation;
 mod basics;
 mod bulk;
 mod fairness;
+mod fast_join;
 mod handover;
 mod hostile;
 mod memory;

@@ -64,6 +64,18 @@ impl<P> Delay<P> {
     }
 }
 
+impl<P> Delay<P> {
+    /// The earliest that a packet leaves if the next arrives at `now`.
+    #[inline]
+    pub(super) fn exit_of(&self, now: Time) -> Time {
+        match (self.travelling.front(), &self.jitter) {
+            (Some(&(at, _)), _) => at,
+            (None, Some(_)) => now,
+            (None, None) => self.last.max(now + self.delay.at(now)),
+        }
+    }
+}
+
 impl<P> Behaviour<P> for Delay<P> {
     fn push(&mut self, now: Time, packet: Packet<P>, _: &mut Outlet<P>) {
         let mut delay = self.delay.at(now);
@@ -83,6 +95,10 @@ impl<P> Behaviour<P> for Delay<P> {
         if let Some((_, packet)) = self.travelling.pop_front() {
             out.pass(packet);
         }
+    }
+
+    fn inside<'s>(&'s self, packets: &mut Vec<&'s Packet<P>>) {
+        packets.extend(self.travelling.iter().map(|(_, packet)| packet));
     }
 
     fn describe(&mut self, now: Time, state: &mut LinkSnapshot) {

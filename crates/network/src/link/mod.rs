@@ -152,12 +152,28 @@ impl<P: Clone> Link<P> {
         self.next = next_event(&self.stages);
     }
 
-    /// When to call [`Link::poll`] next; `None` when the link is empty or stands still.
+    /// When to call [`Link::poll`] next: no exit is before that. `None` when the link is empty or
+    /// stands still.
+    #[inline]
     pub fn poll_at(&self) -> Option<Time> {
         match self.out.exits.front() {
             Some(exit) => Some(exit.at()),
-            None => self.next.map(|(at, _)| at),
+            None => self.exit_at(),
         }
+    }
+
+    /// The earliest that an exit can come of the next event. Where a packet only goes on from a
+    /// quiet transmitter into propagation, that is when its propagation ends: nobody need look
+    /// between.
+    fn exit_at(&self) -> Option<Time> {
+        let (at, index) = self.next?;
+        if let Some([Stage::Rate(rate), Stage::Delay(delay)]) = self.stages.get(index..)
+            && rate.lets_go_at(at)
+        {
+            let exit = delay.exit_of(at);
+            return Some(rate.closes().map_or(exit, |closes| exit.min(closes)));
+        }
+        Some(at)
     }
 
     /// The next exit up to `now`; call until `None`. Exits come in the order of their times.
@@ -184,6 +200,16 @@ impl<P: Clone> Link<P> {
             stage.describe(self.now, &mut state);
         }
         state
+    }
+
+    /// The packets that have entered and not left.
+    pub fn inside(&self) -> Vec<&Packet<P>> {
+        let mut packets = Vec::new();
+        for stage in &self.stages {
+            stage.inside(&mut packets);
+        }
+        packets.extend(self.out.exits.iter().map(Exit::packet));
+        packets
     }
 
     /// When parameters of the link step to a new value (changes, failures, repairs), sorted;

@@ -72,6 +72,21 @@ impl<P> Rate<P> {
         Rate { up, ..self }
     }
 
+    /// Whether the event at `at` passes a packet on, and nothing that comes after it can drop one
+    /// but that the link goes down ([`Rate::closes`]).
+    #[inline]
+    pub(super) fn lets_go_at(&self, at: Time) -> bool {
+        let quiet = matches!(self.queue, Queue::DropTail(_))
+            && matches!(self.service, Service::Constant(_));
+        quiet && self.serving.as_ref().is_some_and(|s| s.leaves == Some(at))
+    }
+
+    /// When the link next goes down, if a packet is here.
+    #[inline]
+    pub(super) fn closes(&self) -> Option<Time> {
+        self.closes
+    }
+
     fn start(&mut self, now: Time, out: &mut Outlet<P>) {
         let Some(packet) = self.queue.pop(now, out) else {
             self.rest();
@@ -134,6 +149,11 @@ impl<P> Behaviour<P> for Rate<P> {
                 self.rest();
             }
         }
+    }
+
+    fn inside<'s>(&'s self, packets: &mut Vec<&'s Packet<P>>) {
+        packets.extend(self.serving.iter().map(|serving| &serving.packet));
+        self.queue.waiting(packets);
     }
 
     fn describe(&mut self, now: Time, state: &mut LinkSnapshot) {

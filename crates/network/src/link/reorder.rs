@@ -51,4 +51,8 @@ impl<P> Behaviour<P> for Reorder<P> {
             out.pass(packet);
         }
     }
+
+    fn inside<'s>(&'s self, packets: &mut Vec<&'s Packet<P>>) {
+        packets.extend(self.held.iter().map(|(_, packet)| packet));
+    }
 }

@@ -22,6 +22,11 @@ pub trait Behaviour<P> {
         let _ = (at, out);
     }
 
+    /// The packets that it holds.
+    fn inside<'s>(&'s self, packets: &mut Vec<&'s Packet<P>>) {
+        let _ = packets;
+    }
+
     /// Writes what the stage contributes to the link's state at `now`.
     fn describe(&mut self, now: Time, state: &mut LinkSnapshot) {
         let _ = (now, state);
@@ -102,6 +107,9 @@ impl<P: Clone> Behaviour<P> for Stage<P> {
     #[inline]
     fn poll(&mut self, at: Time, out: &mut Outlet<P>) {
         each!(self, stage => stage.poll(at, out));
+    }
+    fn inside<'s>(&'s self, packets: &mut Vec<&'s Packet<P>>) {
+        each!(self, stage => Behaviour::<P>::inside(stage, packets));
     }
     fn describe(&mut self, now: Time, state: &mut LinkSnapshot) {
         each!(self, stage => Behaviour::<P>::describe(stage, now, state));

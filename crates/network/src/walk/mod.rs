@@ -27,6 +27,7 @@ use position::Position;
 use propagation::Propagation;
 use rand::RngExt;
 use rand_pcg::Pcg64;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// The signal over time, the same for both directions of a path.
@@ -35,6 +36,20 @@ pub struct Channel {
     position: Position,
     propagation: Propagation,
     fading: Fading,
+    /// What was expected of it last: the radios of both directions ask for the same.
+    forecast: Arc<Mutex<Option<Forecast>>>,
+}
+
+/// What is expected of a channel in the 100 ms from a moment.
+#[derive(Clone, Debug)]
+struct Forecast {
+    from: Time,
+    /// For which rate at the fastest scheme.
+    rate: Timeline<Option<BitRate>>,
+    mean_dbm: f64,
+    /// Over the rate.
+    goodput: f64,
+    loss: f64,
 }
 
 /// The signal at one moment.
@@ -52,7 +67,7 @@ pub struct Signal {
 
 impl Channel {
     /// The channel of `walk`; `None` when it has no waypoints. Each random stream belongs to
-    /// the path, not to one direction: a radio channel is reciprocal.
+    /// the path, not to one direction: a radio channel is reciprocal, and clones are the same one.
     pub fn new(walk: &Walk, shadowing: Pcg64, fading: Pcg64) -> Option<Channel> {
         let position = Position::new(&walk.waypoints)?;
         let propagation = Propagation::new(walk, position.farthest(), shadowing);
@@ -60,6 +75,7 @@ impl Channel {
             position,
             propagation,
             fading: Fading::new(fading),
+            forecast: Arc::default(),
         })
     }
 
@@ -189,16 +205,39 @@ impl Radio {
         (goodput / count, loss / count)
     }
 
-    pub(crate) fn describe(&mut self, now: Time, state: &mut LinkSnapshot) {
+    /// What is expected from `now` on; what the radio of the other direction found out, where it
+    /// has the same rate.
+    fn forecast(&mut self, now: Time) -> Forecast {
+        let shared = Arc::clone(&self.channel.forecast);
+        let mut known = shared.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = &*known
+            && known.from == now
+            && known.rate == self.rate
+        {
+            return known.clone();
+        }
         let (mean_dbm, line_of_sight) = self.channel.mean_at(now);
         let operation = adaptation::at(mean_dbm, line_of_sight);
         let (goodput, loss) = self.expect(now, &operation);
-        state.signal_dbm = Some(mean_dbm);
+        let forecast = Forecast {
+            from: now,
+            rate: self.rate.clone(),
+            mean_dbm,
+            goodput,
+            loss,
+        };
+        *known = Some(forecast.clone());
+        forecast
+    }
+
+    pub(crate) fn describe(&mut self, now: Time, state: &mut LinkSnapshot) {
+        let forecast = self.forecast(now);
+        state.signal_dbm = Some(forecast.mean_dbm);
         state.rate = self.rate.at(now).map(|fastest| {
-            let bps = fastest.bits_per_second() as f64 * goodput;
+            let bps = fastest.bits_per_second() as f64 * forecast.goodput;
             BitRate::from_bits_per_second(bps.round() as u64)
         });
-        state.add_loss(loss);
+        state.add_loss(forecast.loss);
     }
 
     pub(crate) fn changes(&self) -> Vec<Time> {

@@ -147,6 +147,18 @@ impl Queue {
 
     /// Queues `upload`; when this returns it survives a power cut.
     pub fn add(&self, collector: &str, upload: &Upload) -> Result<Queued, QueueError> {
+        self.add_as(&crate::token::random_hex::<16>(), collector, upload)
+    }
+
+    /// The same under an `id` that was drawn before: a run that was queued under it already, whatever became
+    /// of it since, is not queued again.
+    pub fn add_as(&self, id: &str, collector: &str, upload: &Upload) -> Result<Queued, QueueError> {
+        let mut known = self.waiting()?;
+        known.extend(self.sent()?);
+        known.extend(self.refused()?.into_iter().map(|refused| refused.run));
+        if let Some(queued) = known.into_iter().find(|run| run.id == id) {
+            return Ok(queued);
+        }
         let folder = self.folder.join(WAITING);
         let failed = QueueError::at(&folder);
         let document = serde_json::to_vec(upload).map_err(|e| failed(e.into()))?;
@@ -154,7 +166,7 @@ impl Queue {
         let now = jiff::Timestamp::now();
         let head = Head {
             format: FORMAT.to_owned(),
-            id: crate::token::random_hex::<16>(),
+            id: id.to_owned(),
             secret: crate::token::random_hex::<32>(),
             collector: collector.to_owned(),
             queued_at: now.to_string(),

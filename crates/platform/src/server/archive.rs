@@ -97,7 +97,7 @@ mod tests {
     use model::Time;
 
     fn records() -> SessionRecords {
-        empty().snapshot(Time::ZERO, Vec::new(), None)
+        empty().snapshot(Time::ZERO, Vec::new(), &[], None)
     }
 
     #[test]

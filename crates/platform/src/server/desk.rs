@@ -5,13 +5,13 @@ use super::archive::Archive;
 use super::gate::{Gate, Permit};
 use super::metrics::{Family, Metrics};
 use super::reasons::{Cut, Refusal};
-use super::recorder::{Recorded, json};
+use super::recorder::{Recorded, json, refused};
 use super::register::{HandOut, Registration};
 use super::session::{Allowance, Session};
 use super::spent::{Spent, now_s};
 use super::stream::Stream;
 use super::{Config, Limits, ServerError};
-use crate::token::VerifyingKey;
+use crate::token::{TokenError, VerifyingKey};
 use model::live::SessionRecords;
 use model::scenario::{Ping, Traffic};
 use std::collections::HashMap;
@@ -252,7 +252,11 @@ impl Desk {
             let mut state = self.state();
             let kept = state.archive.fetch(token);
             if kept.is_none() {
-                let live = state.live.get_mut(token).ok_or(Refusal::NoRecords)?;
+                let Some(live) = state.live.get_mut(token) else {
+                    let json = self.no_records(token)?;
+                    drop(state);
+                    return Ok((json, hand_out));
+                };
                 live.asked = true;
                 let asked = live.commands.try_send(Command::Records(sender));
                 asked.map_err(|_| Refusal::NoRecords)?;
@@ -275,6 +279,19 @@ impl Desk {
         };
         let json = json(&records, now_us).map_err(|e| Refusal::Broken(e.into()))?;
         Ok((json, hand_out))
+    }
+
+    /// What is answered about a token that has no session: one that is good but for the time is told so,
+    /// which says which clock is off. Whoever has another learns nothing.
+    fn no_records(&self, token: &str) -> Result<Vec<u8>, Refusal> {
+        let now_s = now_s();
+        match self.token_key.verify(token, &self.id, now_s) {
+            Err(why @ (TokenError::Expired(_) | TokenError::NotYet(_))) => {
+                let records = refused(&self.id, &why, now_s);
+                json(&records, 0).map_err(|e| Refusal::Broken(e.into()))
+            }
+            _ => Err(Refusal::NoRecords),
+        }
     }
 
     /// Takes no new session from now on.

@@ -9,6 +9,7 @@ use model::record::{EventKind, Sample};
 use model::{Name, Side, Time};
 use noq::{Connection, PathEvent, PathId, PathStatus};
 use std::future::poll_fn;
+use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -23,20 +24,44 @@ pub(super) struct Followed {
 
 #[derive(Default)]
 struct Paths {
-    /// The ids in use, and whether the client made each a backup.
-    open: Vec<(PathId, bool)>,
+    /// The paths in use.
+    open: Vec<Open>,
     news: Vec<News>,
+}
+
+/// A path in use.
+#[derive(Clone, Copy)]
+struct Open {
+    id: PathId,
+    /// Whether the client made it a backup.
+    backup: bool,
+    /// Where it comes from, once that was asked.
+    address: Option<IpAddr>,
+}
+
+impl Open {
+    fn new(connection: &Connection, id: PathId) -> Open {
+        let path = connection.path(id);
+        let address = path.and_then(|path| path.remote_address().ok());
+        Open {
+            id,
+            backup: false,
+            address: address.map(|address| address.ip()),
+        }
+    }
 }
 
 /// Something happened to a path.
 pub(super) struct News {
     pub kind: EventKind,
+    /// The client's end of the path, if it is known.
+    pub address: Option<IpAddr>,
     pub detail: String,
 }
 
 impl Followed {
     pub(super) fn new(connection: Connection) -> Followed {
-        let open = vec![(PathId::ZERO, false)];
+        let open = vec![Open::new(&connection, PathId::ZERO)];
         let news = Vec::new();
         Followed {
             connection,
@@ -64,22 +89,28 @@ impl Followed {
     }
 
     fn take(&self, event: &PathEvent) {
-        let (kind, detail) = match event {
+        let (kind, address, detail) = match event {
             PathEvent::Established { id, .. } => {
+                let fresh = Open::new(&self.connection, *id);
                 let mut paths = self.paths();
-                if !paths.open.iter().any(|(open, _)| open == id) {
-                    paths.open.push((*id, false));
+                if !paths.open.iter().any(|open| open.id == *id) {
+                    paths.open.push(fresh);
                 }
-                (EventKind::PathOpened, format!("path id {id}"))
+                (
+                    EventKind::PathOpened,
+                    fresh.address,
+                    format!("path id {id}"),
+                )
             }
             PathEvent::Abandoned { id, .. } => {
-                self.paths().open.retain(|(open, _)| open != id);
-                (EventKind::PathClosed, format!("path id {id}"))
+                let address = self.address(*id);
+                self.paths().open.retain(|open| open.id != *id);
+                (EventKind::PathClosed, address, format!("path id {id}"))
             }
             PathEvent::RemoteStatus { id, status, .. } => {
                 let backup = *status == PathStatus::Backup;
-                for path in self.paths().open.iter_mut().filter(|path| path.0 == *id) {
-                    path.1 = backup;
+                for path in self.paths().open.iter_mut().filter(|open| open.id == *id) {
+                    path.backup = backup;
                 }
                 if let Some(path) = self.connection.path(*id) {
                     // The path may have closed since; then there is nothing to follow.
@@ -87,14 +118,24 @@ impl Followed {
                 }
                 let rank = if backup { "backup" } else { "regular" };
                 let detail = format!("path id {id}: {rank}, by the peer");
-                (EventKind::PriorityChanged, detail)
+                (EventKind::PriorityChanged, self.address(*id), detail)
             }
             _ => return,
         };
         let mut paths = self.paths();
         if paths.news.len() < MAX_NEWS {
-            paths.news.push(News { kind, detail });
+            paths.news.push(News {
+                kind,
+                address,
+                detail,
+            });
         }
+    }
+
+    /// Where a path in use comes from.
+    fn address(&self, id: PathId) -> Option<IpAddr> {
+        let paths = self.paths();
+        paths.open.iter().find(|open| open.id == id)?.address
     }
 
     /// What happened since the last call.
@@ -112,16 +153,18 @@ impl Followed {
     ) {
         let open = self.paths().open.clone();
         let mut rows: Vec<Sample> = Vec::new();
-        for (id, backup) in open {
+        for Open { id, backup, .. } in open {
             let Some(path) = self.connection.path(id) else {
                 continue;
             };
             let Ok(remote) = path.remote_address() else {
                 continue;
             };
-            let name = ClientPaths::name(names.index(remote.ip()));
+            let index = names.index(remote.ip());
+            let name = ClientPaths::name(index);
             // Behind one address translation two paths have one name: the first stands for both.
             if rows.iter().any(|row| row.path.as_ref() == Some(&name)) {
+                names.share(index);
                 continue;
             }
             let stats = path.stats();

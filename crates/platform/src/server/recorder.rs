@@ -1,8 +1,9 @@
 //! What is kept of a session for its client? Messages, samples and events, up to a bound.
 
 use super::reasons::Cut;
+use crate::token::TokenError;
 use model::columns::Columns;
-use model::live::SessionRecords;
+use model::live::{SeenPath, SessionRecords, TokenRefused};
 use model::manifest::Stack;
 use model::record::{Event, EventKind, Message, Sample};
 use model::{Name, Side, Time};
@@ -120,11 +121,12 @@ impl Recorder {
         }
     }
 
-    /// Everything so far; `unanswered` are the messages on their way.
+    /// Everything so far; `unanswered` are the messages on their way, and `paths` the client's.
     pub(super) fn snapshot(
         &self,
         now: Time,
         unanswered: Vec<Message>,
+        paths: &[SeenPath],
         cut: Option<&Cut>,
     ) -> SessionRecords {
         let mut messages = self.messages.clone();
@@ -138,7 +140,28 @@ impl Recorder {
             samples: Columns(self.samples.clone()),
             events: self.events.clone(),
             cut: cut.map(Cut::to_string),
+            paths: paths.to_vec(),
+            refused: None,
         }
+    }
+}
+
+/// What is told of a session that there was not: the server's clock spoke against its token.
+pub(super) fn refused(server: &str, why: &TokenError, server_s: u64) -> SessionRecords {
+    SessionRecords {
+        server: server.to_owned(),
+        walkabout_version: env!("CARGO_PKG_VERSION").to_owned(),
+        stack: Stack::default(),
+        now_us: 0,
+        messages: Columns::default(),
+        samples: Columns::default(),
+        events: Vec::new(),
+        cut: None,
+        paths: Vec::new(),
+        refused: Some(TokenRefused {
+            why: why.to_string(),
+            server_s,
+        }),
     }
 }
 
@@ -155,6 +178,10 @@ pub(super) fn json(records: &SessionRecords, now_us: u64) -> serde_json::Result<
         events: &'r [Event],
         #[serde(skip_serializing_if = "Option::is_none")]
         cut: &'r Option<String>,
+        #[serde(skip_serializing_if = "<[_]>::is_empty")]
+        paths: &'r [SeenPath],
+        #[serde(skip_serializing_if = "Option::is_none")]
+        refused: &'r Option<TokenRefused>,
     }
     let SessionRecords {
         server,
@@ -165,6 +192,8 @@ pub(super) fn json(records: &SessionRecords, now_us: u64) -> serde_json::Result<
         samples,
         events,
         cut,
+        paths,
+        refused,
     } = records;
     serde_json::to_vec(&Now {
         server,
@@ -175,6 +204,8 @@ pub(super) fn json(records: &SessionRecords, now_us: u64) -> serde_json::Result<
         samples,
         events,
         cut,
+        paths,
+        refused,
     })
 }
 
@@ -209,7 +240,7 @@ mod tests {
         let mut recorder = empty();
         recorder.event(event(Time::from_millis(1), EventKind::Note, "a word"));
         let cut = Cut::Time(7);
-        let mut records = recorder.snapshot(Time::from_millis(2), Vec::new(), Some(&cut));
+        let mut records = recorder.snapshot(Time::from_millis(2), Vec::new(), &[], Some(&cut));
         let json = json(&records, 77).expect("JSON");
         records.now_us = 77;
         let direct = serde_json::to_vec(&records).expect("JSON");

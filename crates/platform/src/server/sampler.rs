@@ -4,10 +4,12 @@
 use super::lanes::Lanes;
 use super::stream::{Stream, Transport};
 use measure::transport::kernel::{self, ClientPaths, Watch};
-use model::Time;
+use model::live::SeenPath;
 use model::manifest::Stack;
 use model::record::Sample;
+use model::{Name, Time};
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::os::fd::{AsFd, AsRawFd};
 
 /// A session's eyes.
@@ -18,6 +20,16 @@ pub(super) struct Sampler {
 }
 
 impl Sampler {
+    /// What the path from this address of the client's is called.
+    pub(super) fn name(&mut self, client: IpAddr) -> Name {
+        ClientPaths::name(self.paths.index(client))
+    }
+
+    /// The client's paths.
+    pub(super) fn seen(&self) -> &[SeenPath] {
+        self.paths.seen()
+    }
+
     /// Adds the rows of this moment.
     pub(super) fn look(&mut self, now: Time, lanes: &Lanes, samples: &mut Vec<Sample>) {
         let mut waiting = lanes.waiting();

@@ -13,7 +13,7 @@ use super::{Limits, quic};
 use measure::Clock;
 use measure::host::SAMPLE_PERIOD;
 use model::Time;
-use model::record::{EventKind, Message, Sample};
+use model::record::{Event, EventKind, Message, Sample};
 use model::scenario::Traffic;
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -132,9 +132,12 @@ impl Session {
             );
         }
         let bytes = self.recorder.bytes();
-        let records = self
-            .recorder
-            .snapshot(now, self.half.unanswered(), end.as_ref());
+        let records = self.recorder.snapshot(
+            now,
+            self.half.unanswered(),
+            self.sampler.seen(),
+            end.as_ref(),
+        );
         self.registration.finish(records, self.clock, bytes);
         self.close(end);
     }
@@ -168,7 +171,9 @@ impl Session {
                     Command::Records(answer) => {
                         let (now, waiting) = (self.clock.now(), self.half.unanswered());
                         // Whoever asked may be gone.
-                        let _ = answer.send(self.recorder.snapshot(now, waiting, None));
+                        let paths = self.sampler.seen();
+                        let records = self.recorder.snapshot(now, waiting, paths, None);
+                        let _ = answer.send(records);
                     }
                     Command::Cut(cut) => return Poll::Ready(Some(cut)),
                 }
@@ -267,7 +272,10 @@ impl Session {
         self.recorder
             .samples(now, &mut self.rows, connection.is_some());
         for news in connection.iter().flat_map(|c| c.take_news()) {
-            self.recorder.event(event(now, news.kind, news.detail));
+            self.recorder.event(Event {
+                path: news.address.map(|address| self.sampler.name(address)),
+                ..event(now, news.kind, news.detail)
+            });
         }
     }
 

@@ -4,6 +4,8 @@
 mod database;
 mod error;
 mod index;
+#[cfg(test)]
+mod interrupted;
 mod live;
 mod open;
 mod quota;

@@ -9,7 +9,7 @@ use sqlx::{ConnectOptions, Connection};
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
-static MIGRATIONS: Migrator = sqlx::migrate!("./migrations");
+pub(super) static MIGRATIONS: Migrator = sqlx::migrate!("./migrations");
 
 /// How long a connection, or a lock another process holds, is waited for.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -28,14 +28,23 @@ const PAGE_BYTES: u32 = 8_192;
 
 /// The database at `url`, its schema up to date.
 pub(super) async fn open(url: &str) -> Result<Database, StoreError> {
+    open_with(url, &MIGRATIONS).await
+}
+
+/// The same with the schema that `migrations` make.
+pub(super) async fn open_with(
+    url: &str,
+    migrations: &'static Migrator,
+) -> Result<Database, StoreError> {
     let bad = |_| StoreError::Url(without_password(url));
     match url.split_once(':') {
         Some(("sqlite", file)) => {
             let in_memory = file.contains(":memory:") || file.contains("mode=memory");
-            sqlite(SqliteConnectOptions::from_str(url).map_err(bad)?, in_memory).await
+            let options = SqliteConnectOptions::from_str(url).map_err(bad)?;
+            sqlite(options, in_memory, migrations).await
         }
         Some(("postgres" | "postgresql", rest)) if rest.starts_with("//") => {
-            postgres(PgConnectOptions::from_str(url).map_err(bad)?).await
+            postgres(PgConnectOptions::from_str(url).map_err(bad)?, migrations).await
         }
         _ => Err(StoreError::Url(without_password(url))),
     }
@@ -55,7 +64,11 @@ fn without_password(url: &str) -> String {
     }
 }
 
-async fn sqlite(options: SqliteConnectOptions, in_memory: bool) -> Result<Database, StoreError> {
+async fn sqlite(
+    options: SqliteConnectOptions,
+    in_memory: bool,
+    migrations: &'static Migrator,
+) -> Result<Database, StoreError> {
     let options = options
         .create_if_missing(true)
         .foreign_keys(true)
@@ -75,6 +88,13 @@ async fn sqlite(options: SqliteConnectOptions, in_memory: bool) -> Result<Databa
             // An upload waits for those before it.
             .acquire_timeout(6 * PATIENCE)
             .test_before_acquire(false)
+            // SQLite ends a transaction by itself when the disk is full or fails
+            // (<https://www.sqlite.org/lang_transaction.html>), and the driver, which then has nothing to
+            // undo, counts it as open for ever: such a connection begins no other.
+            .before_acquire(|connection, _| {
+                let is_free = !connection.is_in_transaction();
+                Box::pin(async move { Ok(is_free) })
+            })
             .idle_timeout(None)
             .max_lifetime(None)
     };
@@ -86,7 +106,7 @@ async fn sqlite(options: SqliteConnectOptions, in_memory: bool) -> Result<Databa
     // SQLite's migrations have no lock of their own: they are one transaction.
     let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
     // Not by `run`: its future is not known to be `Send` (rust-lang/rust#100013).
-    MIGRATIONS
+    migrations
         .run_direct(None, &mut *transaction, false)
         .await?;
     // Nothing so far fails where the file is read-only.
@@ -124,7 +144,10 @@ async fn write_ahead(connection: &mut sqlx::SqliteConnection) -> Result<(), Stor
     }
 }
 
-async fn postgres(options: PgConnectOptions) -> Result<Database, StoreError> {
+async fn postgres(
+    options: PgConnectOptions,
+    migrations: &'static Migrator,
+) -> Result<Database, StoreError> {
     let options = options
         .application_name("walkabout")
         .options([("synchronous_commit", "on")]);
@@ -135,13 +158,15 @@ async fn postgres(options: PgConnectOptions) -> Result<Database, StoreError> {
         return Err(StoreError::Unavailable(what));
     };
     let mut connection = connection?;
+    // A collector that is killed in the middle: the server notices, undoes its migration and lets the next
+    // one begin, instead of going on with the statement at hand for hours. Servers before PostgreSQL 14 do
+    // not know it.
+    let _ = sqlx::query("SET client_connection_check_interval = '1s'")
+        .execute(&mut connection)
+        .await;
     // Under an advisory lock; should it fail, the lock goes with the connection.
-    let Ok(migrated) = tokio::time::timeout(
-        MIGRATION,
-        MIGRATIONS.run_direct(None, &mut connection, false),
-    )
-    .await
-    else {
+    let migrating = migrations.run_direct(None, &mut connection, false);
+    let Ok(migrated) = tokio::time::timeout(MIGRATION, migrating).await else {
         let what = "another process has been upgrading it for minutes".into();
         return Err(StoreError::Unavailable(what));
     };

@@ -14,11 +14,15 @@ const SUMMARY: &str = "id, test, started_at, stored_us, experiment, mode, server
      pattern, family, port, status, invalid, ended, networks, duration_us, walkabout_version, \
      publish, metrics";
 
-/// Rows that one statement inserts at most.
-const ROWS: usize = 16;
+/// Rows up to which there is a statement for each count. A connection keeps a hundred statements prepared,
+/// and there are three for each count.
+const EXACTLY: usize = 16;
 
-/// Statements for 1, 2, 4, 8 and 16 rows: few enough to stay prepared.
-struct PerRows(Vec<Arc<str>>);
+/// The counts beyond that for which there is one, the largest first.
+const MANY: [usize; 2] = [64, 32];
+
+/// Statements for 1 to 16, 32 and 64 rows: few enough to stay prepared, and few turns for any number.
+struct PerRows(BTreeMap<usize, Arc<str>>);
 
 impl PerRows {
     /// `of` is given as many lists of `columns` placeholders as there are rows.
@@ -27,16 +31,20 @@ impl PerRows {
             let places = (1..=columns).map(|column| format!("${}", row * columns + column));
             format!("({})", places.collect::<Vec<_>>().join(", "))
         };
-        let statement = |power: u32| of(&(0..1 << power).map(row).collect::<Vec<_>>()).into();
-        PerRows((0..=ROWS.ilog2()).map(statement).collect())
+        let statement = |rows: usize| {
+            let statement = of(&(0..rows).map(row).collect::<Vec<_>>());
+            (rows, statement.into())
+        };
+        PerRows((1..=EXACTLY).chain(MANY).map(statement).collect())
     }
 
-    /// The statement for most of `rows`, and how many.
+    /// The statement for most of `rows`, of which there is one at least, and for how many.
     fn of(&self, rows: usize) -> (usize, AssertSqlSafe<Arc<str>>) {
-        let power = rows.min(ROWS).ilog2();
+        let many = MANY.into_iter().find(|many| *many <= rows);
+        let count = many.unwrap_or(rows.clamp(1, EXACTLY));
         // Of placeholders and column names.
-        let statement = Arc::clone(&self.0[power as usize]);
-        (1 << power, AssertSqlSafe(statement))
+        let statement = Arc::clone(&self.0[&count]);
+        (count, AssertSqlSafe(statement))
     }
 }
 
@@ -296,4 +304,27 @@ pub(super) async fn summaries(
         }
     }
     Ok(runs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_number_of_rows_takes_few_statements() {
+        let per_rows = PerRows::new(2, |rows| rows.join(", "));
+        for rows in 1..=200 {
+            let (mut left, mut turns) = (rows, 0);
+            while left > 0 {
+                let (count, _) = per_rows.of(left);
+                assert!((1..=left).contains(&count));
+                let written = per_rows.0[&count].matches('(').count();
+                assert_eq!(written, count);
+                left -= count;
+                turns += 1;
+            }
+            // Those of 64, one of 32, one of 16, and the rest.
+            assert!(turns <= rows / 64 + 3, "{rows} rows in {turns} turns");
+        }
+    }
 }

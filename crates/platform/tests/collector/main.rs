@@ -4,6 +4,7 @@
 mod postgres;
 
 mod config;
+mod full;
 mod fuzz;
 mod hostile;
 mod live;

@@ -6,20 +6,24 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
-use walkabout_platform::collector::{Collector, Limits};
+use walkabout_platform::collector::{Collector, Config, Limits};
 
 /// A collector that listens, and its thread.
-struct Served {
-    address: SocketAddr,
+pub struct Served {
+    pub address: SocketAddr,
     stop: oneshot::Sender<()>,
     thread: std::thread::JoinHandle<()>,
     folder: tempfile::TempDir,
 }
 
 fn serve(change: impl FnOnce(&mut Limits)) -> Served {
+    serve_with(|config| change(&mut config.limits))
+}
+
+pub fn serve_with(change: impl FnOnce(&mut Config)) -> Served {
     let folder = tempfile::tempdir().expect("a folder");
     let mut config = rig::config(&folder);
-    change(&mut config.limits);
+    change(&mut config);
     let (stop, stopped) = oneshot::channel::<()>();
     let (ready, listening) = std::sync::mpsc::channel();
     let thread = std::thread::spawn(move || {
@@ -49,7 +53,7 @@ impl Served {
         stream
     }
 
-    fn ask(&self, request: &str) -> String {
+    pub fn ask(&self, request: &str) -> String {
         let mut stream = self.connect();
         stream.write_all(request.as_bytes()).expect("sent");
         let mut answer = String::new();
@@ -58,7 +62,7 @@ impl Served {
         answer
     }
 
-    fn end(self) -> Duration {
+    pub fn end(self) -> Duration {
         let begin = Instant::now();
         self.stop.send(()).expect("it runs");
         self.thread.join().expect("no panic");
@@ -66,7 +70,7 @@ impl Served {
     }
 }
 
-fn get(path: &str) -> String {
+pub fn get(path: &str) -> String {
     format!("GET {path} HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n")
 }
 

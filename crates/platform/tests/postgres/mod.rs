@@ -5,7 +5,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, Uid, User, chown};
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, channel};
@@ -44,11 +44,16 @@ fn programs() -> PathBuf {
 impl Postgres {
     /// A fresh server.
     pub fn start() -> Postgres {
+        Postgres::start_in(&std::env::temp_dir())
+    }
+
+    /// A fresh server with all that it writes in a folder of its own in `place`.
+    pub fn start_in(place: &Path) -> Postgres {
         let folder = tempfile::Builder::new()
             .prefix("walkabout-postgres-")
             // Whoever reaches the socket may do anything in it.
             .permissions(std::fs::Permissions::from_mode(0o700))
-            .tempdir()
+            .tempdir_in(place)
             .expect("a folder");
         if let Some(user) = other_user() {
             chown(folder.path(), Some(user.uid), Some(user.gid)).expect("root may give folders");

@@ -9,9 +9,11 @@ use measure::netlink::route::Routing;
 use measure::transport::LocalPath;
 use measure::world::live::{LiveRun, Test, Until, interfaces, local_path};
 use model::live::{Consent, Ended, LiveFacts, Mode};
+use model::record::EventKind;
 use model::scenario::{Flow, Interactive, Iperf, Traffic};
 use model::units::Span;
 use model::{Direction, Family, Name, PathKind, Side};
+use std::collections::BTreeSet;
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::process::Command;
@@ -180,11 +182,24 @@ fn a_live_client_and_this_server_understand_each_other() {
             seen.sort_unstable();
             seen.dedup();
             let both = choice.1 == "fullmesh";
+            // By the client's names, whatever the server called them.
             let expected: &[&str] = match both {
-                true => &["path-1", "path-2"],
-                false => &["path-1"],
+                true => &["cell", "wifi"],
+                false => &["wifi"],
             };
             assert_eq!(seen, expected, "{what}");
+            let events = run.events.iter().filter(|e| e.side == Some(Side::Server));
+            let opened = events.filter(|e| e.kind == EventKind::PathOpened);
+            let opened: BTreeSet<&str> = opened
+                .map(|e| e.path.as_ref().expect("a path").as_str())
+                .collect();
+            assert!(
+                opened.iter().all(|path| expected.contains(path)),
+                "{opened:?}"
+            );
+            if both {
+                assert!(opened.contains("cell"), "{what}: {opened:?}");
+            }
         }
     }
     server.stop();

@@ -1,7 +1,9 @@
 //! Those without a token: a ping is answered, nothing else is.
 
 use super::client::{By, Client, hello, is_turned_away, records, say};
-use super::rig::Ground;
+use super::rig::{Ground, PATIENCE};
+use measure::world::live::{ReachTarget, reach};
+use model::live::Outcome;
 use model::scenario::{Bulk, Interactive, Ping, Traffic};
 use model::units::ByteSize;
 use walkabout_platform::server::Limits;
@@ -79,5 +81,36 @@ fn the_other_family_and_two_ports_are_served_as_well() {
         client.until("answered", |c| c.is_done());
         client.close();
     }
+    server.stop();
+}
+
+/// Who only looks whether the server can be reached connects, is let go at once, and is no slow client.
+#[test]
+fn a_look_whether_it_can_be_reached_ends_at_once() {
+    let ground = Ground::new();
+    let server = ground.serve(Limits {
+        hello_seconds: 3_600,
+        ..Limits::default()
+    });
+    let transports = ["quic", "mpquic"];
+    let targets = transports.map(|transport| ReachTarget {
+        transport: transport.to_owned(),
+        server: server.address(),
+    });
+    let reached = reach(&targets, server.pin(), PATIENCE);
+    for one in &reached {
+        assert_eq!(one.outcome, Outcome::Reached, "{one:?}");
+    }
+    for transport in transports {
+        let total = format!("walkabout_server_connections_total{{transport=\"{transport}\"}}");
+        server.await_metric(&total, 1);
+        let now = format!("walkabout_server_connections{{transport=\"{transport}\"}}");
+        server.await_metric(&now, 0);
+    }
+    assert!(
+        !server.metrics().contains("refused_total{"),
+        "{}",
+        server.metrics()
+    );
     server.stop();
 }

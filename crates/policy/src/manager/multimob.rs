@@ -18,7 +18,8 @@
 //! scenario's (`[oracle]`).
 //!
 //! **What it cannot see.** As [`break_before_make`](super::break_before_make): a client that only
-//! receives learns nothing of a silent failure from its own packets.
+//! receives learns nothing of a silent failure from its own packets. Where both ends have the
+//! extension `idle_flag`, its stack tells that a subflow is starved, and backups are opened.
 
 use crate::handover::{Handover, Leave, Limits as Holds, Signs};
 use crate::oracle::Oracle;
@@ -101,6 +102,20 @@ impl MultiMob {
             if let Some(doubt) = doubted.get(&(id, HOME)) {
                 of.alarm.get_or_insert_with(|| {
                     format!("connection {id} on {}: {doubt}", label(view, HOME))
+                });
+            }
+        }
+        // The idle timer: backups are opened, and the server follows (section III-B).
+        for connection in &view.connections {
+            let starved = connection.on(HOME).is_some_and(|s| s.starved);
+            let of = self.peers.get(&connection.id).filter(|_| starved);
+            if let Some(of) = of.and_then(|peer| signs.get_mut(peer)) {
+                of.alarm.get_or_insert_with(|| {
+                    format!(
+                        "connection {} on {}: nothing came for the idle time, and the server has more",
+                        connection.id,
+                        label(view, HOME)
+                    )
                 });
             }
         }
@@ -305,6 +320,7 @@ mod tests {
                 lost: lost * step,
                 in_flight: 0,
                 oldest_unacked: None,
+                starved: false,
                 received: 0,
             }],
         };
@@ -336,5 +352,29 @@ mod tests {
         );
         let loss: Vec<f64> = manager.oracle().netpaths().map(|(_, r)| r.loss()).collect();
         assert_eq!(loss, [0.45, 0.0]);
+    }
+
+    /// A download stops: there is nothing of the client's own that could be lost.
+    #[test]
+    fn a_starved_subflow_opens_the_backups() {
+        let mut manager = MultiMob::new(&scenario::Oracle::default());
+        let mut decisions = Vec::new();
+        for step in 0..3 {
+            let mut view = view(step, &[(1, 0), (1, 0), (2, 0)]);
+            view.connections[1].subflows[0].starved = step == 2;
+            manager.decide(Time::from_millis(500 * step), &view, &mut decisions);
+            assert_eq!(decisions.is_empty(), step < 2);
+        }
+        let open = |connection| Action::Open {
+            connection,
+            path: PathIndex(1),
+            backup: true,
+        };
+        let actions: Vec<_> = decisions.iter().map(|d| d.action).collect();
+        assert_eq!(actions, [open(0), open(1)]);
+        assert_eq!(
+            decisions[0].cause,
+            "connection 1 on Wi-Fi (path 0): nothing came for the idle time, and the server has more"
+        );
     }
 }

@@ -321,7 +321,6 @@ impl Subflow {
             sent: 0,
             arrived: 0,
             retransmissions: 0,
-            starved: false,
             received: 0,
             stuck: None,
         }

@@ -25,6 +25,7 @@ fn subflow(&(path, peer, sent, lost, retransmissions): &Row) -> SubflowView {
         lost,
         in_flight: 0,
         oldest_unacked: None,
+        starved: false,
         received: 0,
     }
 }

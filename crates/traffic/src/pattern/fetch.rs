@@ -5,6 +5,7 @@ use super::MIN_SIZE;
 use super::inbox::Inbox;
 use crate::frame::{HEADER, Kind, Writer, header};
 use crate::{Channels, Half};
+use bytes::Bytes;
 use model::record::Message;
 use model::units::ByteSize;
 use model::{Direction, Time};
@@ -16,6 +17,8 @@ const CHANNEL: usize = 0;
 pub(super) const MAX_QUEUED: usize = 1 << 20;
 /// How much the server hands over at once.
 const PIECE: usize = 64 * 1024;
+/// What objects are made of, behind their headers.
+static ZEROS: [u8; PIECE] = [0; PIECE];
 /// How long until the server looks again whether the transport took something, should nobody
 /// tell it: 1 MiB per 5 ms is 1.7 Gbit/s.
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
@@ -125,7 +128,6 @@ pub(super) struct Server {
     served: u64,
     /// Bytes of the current object that were handed over.
     position: u64,
-    piece: Box<[u8]>,
     look_again: Option<Time>,
 }
 
@@ -139,7 +141,6 @@ impl Server {
             asked: 0,
             served: 0,
             position: 0,
-            piece: vec![0; size.min(PIECE as u64) as usize].into(),
             look_again: None,
         }
     }
@@ -156,19 +157,20 @@ impl Half for Server {
         self.look_again = None;
         while self.requests.is_open() && self.served < self.asked {
             let left = self.size - self.position;
-            let n = left.min(self.piece.len() as u64) as usize;
+            let n = left.min(PIECE as u64) as usize;
             if channels.queued(CHANNEL) + n >= MAX_QUEUED {
                 self.look_again = Some(now + LOOK_AGAIN);
                 break;
             }
-            let start = match self.position {
-                0 => header(Kind::Object, self.served),
-                _ => [0; HEADER],
+            let piece = match self.position {
+                0 => {
+                    let mut piece = header(Kind::Object, self.served).to_vec();
+                    piece.resize(n, 0);
+                    piece.into()
+                }
+                _ => Bytes::from_static(&ZEROS[..n]),
             };
-            // The last piece may be shorter than a header, but never the first.
-            let start = &start[..n.min(HEADER)];
-            self.piece[..start.len()].copy_from_slice(start);
-            channels.write(CHANNEL, &self.piece[..n]);
+            channels.write_bytes(CHANNEL, piece);
             self.position += n as u64;
             if self.position == self.size {
                 self.position = 0;

@@ -47,14 +47,14 @@ impl Inbox {
         while let State::Open = self.state {
             // Asked before reading, so that the last bytes before a close are read.
             let open = channels.is_open(self.channel);
-            let n = channels.read(self.channel, &mut self.buffer);
-            let mut bytes = &self.buffer[..n];
-            while !bytes.is_empty() {
-                if let Err(error) = self.reader.next(&mut bytes) {
-                    self.state = State::Corrupt(error.to_string());
-                    break;
+            let (reader, state) = (&mut self.reader, &mut self.state);
+            let n = channels.read_each(self.channel, &mut self.buffer, &mut |mut bytes| {
+                while !bytes.is_empty() && matches!(state, State::Open) {
+                    if let Err(error) = reader.next(&mut bytes) {
+                        *state = State::Corrupt(error.to_string());
+                    }
                 }
-            }
+            });
             if n == 0 {
                 if !open {
                     self.state = State::Closed;

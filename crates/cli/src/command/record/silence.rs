@@ -1,5 +1,6 @@
 //! When was a path silent without anyone being told? While what an end had sent over it stayed without
-//! an acknowledgement, from the moment the oldest of it was sent.
+//! an acknowledgement, from the moment the oldest of it was sent; and not when it only lost much: an end
+//! whose timer has backed off is silent itself.
 
 use model::record::Sample;
 use model::{Direction, Side};
@@ -11,6 +12,12 @@ const SHORTEST_US: u64 = 600_000;
 const STUCK_US: u64 = 400_000;
 /// Samples come every 100 ms; how far before a first timeout the loss began, at most.
 const LONGEST_LEAD_US: u64 = 2_000_000;
+/// Around a silence the loss of this long says what chance does.
+const AROUND_US: u64 = 5_000_000;
+/// A path that loses something now and then loses this much at least.
+const LEAST_LOSS: f64 = 0.01;
+/// When chance loses all that was sent this rarely, it was not chance.
+const COINCIDENCE: f64 = 1e-3;
 /// What was on its way when the silence began has arrived by then, and was counted.
 const SETTLED_US: u64 = 200_000;
 
@@ -43,11 +50,81 @@ pub fn of(samples: &[&Sample], end_us: u64) -> Vec<Silence> {
             }),
         }
     }
+    for silence in &mut merged {
+        // An end that waits for its timer does not see yet that the path works again.
+        if let Some(works) = works_again(samples, silence) {
+            silence.to_us = Some(works);
+        }
+    }
     merged.retain(|s| s.to_us.unwrap_or(end_us).saturating_sub(s.from_us) >= SHORTEST_US);
     for silence in &mut merged {
         silence.direction = direction(samples, silence);
     }
+    merged.retain(|silence| is_no_coincidence(samples, silence, end_us));
     merged
+}
+
+/// When something had come through in both directions, if it had within `silence`.
+fn works_again(samples: &[&Sample], silence: &Silence) -> Option<u64> {
+    let heard = |side| {
+        let mut first: BTreeMap<u64, u64> = BTreeMap::new();
+        let mut of_side = samples.iter().filter(|s| {
+            s.side == side
+                && s.time_us >= silence.from_us + SETTLED_US
+                && silence.to_us.is_none_or(|to| s.time_us <= to)
+        });
+        let hears = |s: &&&Sample| {
+            s.received_bytes
+                .is_some_and(|bytes| bytes > *first.entry(s.connection).or_insert(bytes))
+        };
+        of_side.find(hears).map(|s| s.time_us)
+    };
+    Some(heard(Side::Client)?.max(heard(Side::Server)?))
+}
+
+/// Whether more was lost in `silence` than chance would lose, going by the loss before and after it.
+/// Stacks that do not count what they send are believed.
+fn is_no_coincidence(samples: &[&Sample], silence: &Silence, end_us: u64) -> bool {
+    let to_us = silence.to_us.unwrap_or(end_us);
+    let (mut within, mut sent, mut lost) = (0, 0, 0);
+    let mut counts = false;
+    let mut before: BTreeMap<(bool, u64), &Sample> = BTreeMap::new();
+    for sample in samples {
+        let is_client = sample.side == Side::Client;
+        let Some(earlier) = before.insert((is_client, sample.connection), sample) else {
+            continue;
+        };
+        let more = |of: fn(&Sample) -> Option<u64>| {
+            let (now, then) = (of(sample).unwrap_or(0), of(earlier).unwrap_or(0));
+            now.saturating_sub(then)
+        };
+        counts |= sample.sent_packets.is_some();
+        if (silence.from_us..to_us).contains(&sample.time_us) {
+            let goes = if is_client {
+                Direction::Up
+            } else {
+                Direction::Down
+            };
+            if silence.direction.is_none_or(|direction| direction == goes) {
+                within += more(|s| s.sent_packets);
+            }
+        } else if sample.time_us + AROUND_US >= silence.from_us
+            && sample.time_us <= to_us + AROUND_US
+        {
+            sent += more(|s| s.sent_packets);
+            lost += more(|s| s.lost_packets).max(more(|s| s.retransmitted_packets));
+        }
+    }
+    if !counts {
+        return true;
+    }
+    let loss = match sent {
+        0 => LEAST_LOSS,
+        sent => (lost as f64 / sent as f64).clamp(LEAST_LOSS, 1.0),
+    };
+    // The oldest was sent just before the first sample that misses it.
+    let within = i32::try_from(within).unwrap_or(i32::MAX).saturating_add(1);
+    loss.powi(within) < COINCIDENCE
 }
 
 /// In which direction nothing came through, if only in one. When acknowledgements are lost both ends
@@ -191,5 +268,46 @@ mod tests {
         assert_eq!(down, [silence(to, Some(Direction::Down))]);
         // A retransmission or two is no silence.
         assert_eq!(found(stalls(client, 2_500)), []);
+    }
+
+    /// Ten packets a sample, of which some are lost; in the stall only what the timer sends.
+    fn counted(side: Side, lost: u64, in_the_stall: u64) -> Vec<Sample> {
+        let mut samples = stalls(side, 3_500);
+        let (mut sent, mut again) = (0, 0);
+        for sample in &mut samples {
+            let stalled = sample.timeouts == Some(1);
+            sent += if stalled { in_the_stall } else { 10 };
+            again += if stalled { in_the_stall } else { lost };
+            (sample.sent_packets, sample.retransmitted_packets) = (Some(sent), Some(again));
+        }
+        samples
+    }
+
+    #[test]
+    fn a_timer_that_waits_on_a_bad_path_is_no_silence() {
+        let of = |lost, in_the_stall| found(counted(Side::Client, lost, in_the_stall)).len();
+        // Three packets in a second: chance loses them where a third is lost, and not where nothing else is.
+        let few = |lost| {
+            let mut samples = counted(Side::Client, lost, 0);
+            for sample in samples.iter_mut().filter(|s| s.time_us >= 3_000_000) {
+                *sample.sent_packets.as_mut().expect("counted") += 3;
+            }
+            found(samples).len()
+        };
+        assert_eq!((few(0), few(3)), (1, 0));
+        // Thirteen are no chance, also there.
+        assert_eq!((of(0, 1), of(3, 1)), (1, 1));
+        assert_eq!(of(9, 1), 0);
+    }
+
+    #[test]
+    fn a_silence_ends_when_something_comes_through_in_both_directions() {
+        let mut samples = [stalls(Side::Client, 4_500), stalls(Side::Server, 4_500)].concat();
+        for sample in samples.iter_mut().filter(|s| s.time_us >= 3_400_000) {
+            sample.received_bytes = Some(100);
+        }
+        let silence = found(samples);
+        assert_eq!(silence.len(), 1, "{silence:?}");
+        assert_eq!(silence[0].to_us, Some(3_400_000));
     }
 }

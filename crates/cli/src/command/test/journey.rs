@@ -1,5 +1,7 @@
 //! What happens in a test, from the consent to the last upload?
 
+use super::abandoned::UnderWay;
+use super::clock;
 use super::consent::Asking;
 use super::outcome::{Done, Outcome};
 use super::paths::{self, TestPath};
@@ -25,9 +27,6 @@ use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::channel;
-
-/// A clock that is further off than this is mentioned.
-const CLOCK_OFF: SignedDuration = SignedDuration::from_secs(60);
 
 /// Carries out a test and prints what came of it.
 pub fn run(test: &Test, places: &Places, style: Style) -> Result<(), Failure> {
@@ -75,10 +74,11 @@ pub fn run(test: &Test, places: &Places, style: Style) -> Result<(), Failure> {
         true => Err(Failure::failed("stopped before anything was measured")),
         false => Ok(()),
     };
-    if style == Style::People && clock.abs() > CLOCK_OFF {
-        let seconds = clock.as_secs();
+    if clock.abs() > clock::OFF {
+        let off = clock::off(clock);
         eprintln!(
-            "! this machine's clock is {seconds} s ahead of the collector's; results carry this one's"
+            "! this machine's clock is {off} the collector's: nothing is lost by it, but results carry this \
+             machine's times; set its clock, or have it set (NTP)"
         );
     }
 
@@ -107,6 +107,7 @@ pub fn run(test: &Test, places: &Places, style: Style) -> Result<(), Failure> {
                 experiment: experiment.name.clone(),
                 server: setting.server.id.clone(),
                 token: tokens.any.clone(),
+                paths: paths::public_names(&paths),
             };
             Some(Push::start(collector.url(), about).map_err(Failure::failed)?)
         }
@@ -123,6 +124,7 @@ pub fn run(test: &Test, places: &Places, style: Style) -> Result<(), Failure> {
         false => Some(places.queue()?),
     };
     let facts = Facts {
+        places,
         queue: queue.as_ref().map(|queue| (queue, &collector)),
         id,
         experiment,
@@ -131,6 +133,7 @@ pub fn run(test: &Test, places: &Places, style: Style) -> Result<(), Failure> {
         paths: &paths,
         setting: &setting,
         location: test.location,
+        clock,
     };
     let mut show = Show::start(style, heading, push);
     let done = match experiment.mode {
@@ -162,6 +165,7 @@ pub fn run(test: &Test, places: &Places, style: Style) -> Result<(), Failure> {
 
 /// What the runs of a test have in common.
 struct Facts<'t> {
+    places: &'t Places,
     /// Where a run goes as soon as it is over.
     queue: Option<(&'t Queue, &'t Collector)>,
     id: String,
@@ -171,6 +175,8 @@ struct Facts<'t> {
     paths: &'t [TestPath],
     setting: &'t Setting<'t>,
     location: Option<model::live::CoarseLocation>,
+    /// What is added to the collector's times to have this machine's.
+    clock: SignedDuration,
 }
 
 impl Facts<'_> {
@@ -216,9 +222,24 @@ impl Facts<'_> {
     }
 
     /// Brings together what was planned and how it ended, and queues it.
-    fn concluded(&self, planned: &[Planned], ends: Vec<RunEnd>, show: &mut Show) -> Vec<Done> {
+    fn concluded(
+        &self,
+        planned: &[Planned],
+        ends: Vec<RunEnd>,
+        mut notes: Vec<UnderWay>,
+        show: &mut Show,
+    ) -> Vec<Done> {
         let mut done = Vec::new();
-        for end in ends {
+        for mut end in ends {
+            if let Some(refused) = &end.refused {
+                let server = &self.setting.server.id;
+                end.error = Some(clock::refused(
+                    refused,
+                    server,
+                    Timestamp::now(),
+                    self.clock,
+                ));
+            }
             let name = end.folder.file_name().map(|name| name.to_string_lossy());
             let Some(planned) = planned.iter().find(|p| Some(&*p.name) == name.as_deref()) else {
                 continue;
@@ -227,9 +248,22 @@ impl Facts<'_> {
             let (invalid, error) = (end.invalid.as_deref(), end.error.as_deref());
             show.end(&planned.name, why, invalid, error);
             let is_recorded = end.folder.join("manifest.json").is_file();
-            let queue = self.queue.filter(|_| is_recorded);
-            let queued =
-                queue.map(|(queue, collector)| upload::keep(queue, collector, &end.folder));
+            let note = notes.iter().position(|note| note.folder == end.folder);
+            let note = note.map(|at| notes.swap_remove(at));
+            let queued = match (self.queue, note) {
+                (Some((queue, collector)), Some(note)) if is_recorded => {
+                    let kept = upload::keep(queue, collector.url(), &note.id, &end.folder);
+                    let id = kept.map(|()| note.id.clone());
+                    if id.is_ok() {
+                        note.over();
+                    }
+                    Some(id)
+                }
+                (_, note) => {
+                    note.into_iter().for_each(UnderWay::over);
+                    None
+                }
+            };
             if let Some(Err(why)) = &queued {
                 show.line(&format!("{}: not uploaded: {why}", planned.name));
             }
@@ -240,6 +274,15 @@ impl Facts<'_> {
             });
         }
         done
+    }
+
+    /// Notes of these runs, where they are to be uploaded.
+    fn note(&self, runs: &[LiveRun]) -> Result<Vec<UnderWay>, Failure> {
+        let Some((_, collector)) = self.queue else {
+            return Ok(Vec::new());
+        };
+        let begin = |run: &LiveRun| UnderWay::begin(self.places, collector.url(), &run.folder);
+        runs.iter().map(begin).collect()
     }
 
     fn begin(&self, show: &mut Show, planned: &Planned) {
@@ -281,6 +324,7 @@ fn one_after_the_other(
         };
         let run = facts.run(planned, position, token, out);
         let test = facts.test(vec![run], Until::InterfacesChange);
+        let notes = facts.note(&test.runs)?;
         facts.begin(show, planned);
         let ends = match carry_out(&test, show) {
             Ok(ends) => ends,
@@ -290,9 +334,13 @@ fn one_after_the_other(
             }
             Err(failure) => return Err(failure),
         };
-        done.extend(facts.concluded(std::slice::from_ref(planned), ends, show));
-        let last = done.last().map(|done| done.end.ended);
-        if matches!(last, Some(Ended::InterfacesChanged | Ended::Stopped)) {
+        done.extend(facts.concluded(std::slice::from_ref(planned), ends, notes, show));
+        let Some(last) = done.last().map(|done| &done.end) else {
+            continue;
+        };
+        // A server that refuses one token for its time refuses the next.
+        let is_refused = last.refused.is_some();
+        if is_refused || matches!(last.ended, Ended::InterfacesChanged | Ended::Stopped) {
             break;
         }
     }
@@ -314,11 +362,12 @@ fn all_at_once(
     let wifi = facts.paths.iter().find(|path| path.kind == PathKind::Wifi);
     let until = wifi.map_or(Until::Time, |wifi| Until::WifiLost(wifi.name.clone()));
     let test = facts.test(live, until);
+    let notes = facts.note(&test.runs)?;
     for planned in runs {
         facts.begin(show, planned);
     }
     let ends = carry_out(&test, show)?;
-    Ok(facts.concluded(runs, ends, show))
+    Ok(facts.concluded(runs, ends, notes, show))
 }
 
 /// Carries out `test` in a thread of its own while what is seen is shown.

@@ -1,8 +1,10 @@
 //! `walkabout test`: a test on this machine's real interfaces, against the nearest test server.
 
+mod abandoned;
 mod bars;
 mod board;
 mod carried;
+mod clock;
 mod consent;
 mod exchange;
 mod journey;
@@ -96,6 +98,10 @@ impl Test {
         if let Some(run) = &self.delete {
             let deleted = upload::delete(&places, run, TIMEOUT)?;
             return conclude(json.then_some(deleted), None);
+        }
+        // Nothing of it is uploaded by who wants no upload now.
+        if !self.no_upload {
+            abandoned::queue(&places)?;
         }
         if self.upload_only {
             let sent = upload::only(&places, self.collector.as_deref(), TIMEOUT)?;

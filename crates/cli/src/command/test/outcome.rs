@@ -169,6 +169,7 @@ impl Outcome<'_> {
                 ended,
                 invalid,
                 error,
+                refused: _,
             } = end;
             json!({"name": name, "folder": folder, "ended": ended, "invalid": invalid, "error": error,
                    "id": queued.as_ref().and_then(|queued| queued.as_ref().ok()),
@@ -200,17 +201,23 @@ impl Outcome<'_> {
                 .as_ref()
                 .or(done.end.invalid.as_ref())
                 .or(not_queued)?;
-            Some(format!("{}: {why}", done.name))
+            Some((done.name.as_str(), why.as_str()))
         });
-        let wrong: Vec<String> = wrong.collect();
-        match (&wrong[..], self.planned) {
-            ([], _) => None,
-            (wrong, planned) => Some(Failure::failed(format!(
-                "{} of {planned} runs failed or do not count: {}",
-                wrong.len(),
-                wrong.join("; ")
-            ))),
-        }
+        let wrong: Vec<(&str, &str)> = wrong.collect();
+        let (_, first) = wrong.first()?;
+        let reasons = match wrong.iter().all(|(_, why)| why == first) {
+            // One cause is said once.
+            true => (*first).to_owned(),
+            false => {
+                let each = wrong.iter().map(|(name, why)| format!("{name}: {why}"));
+                each.collect::<Vec<_>>().join("; ")
+            }
+        };
+        Some(Failure::failed(format!(
+            "{} of {} runs failed or do not count: {reasons}",
+            wrong.len(),
+            self.planned
+        )))
     }
 }
 
@@ -227,6 +234,7 @@ mod tests {
                 ended,
                 invalid: None,
                 error: None,
+                refused: None,
             },
             queued: None,
         };

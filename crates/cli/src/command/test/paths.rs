@@ -6,6 +6,7 @@ use measure::world::live::{self, Interface, InterfaceKind, PathFamilies};
 use model::live::{Mode, Network};
 use model::{Family, Name, PathKind};
 use platform::privacy;
+use std::collections::BTreeMap;
 use std::str::FromStr;
 
 /// `--path NAME=IFACE[:KIND]`
@@ -110,6 +111,22 @@ pub fn word(kind: PathKind) -> &'static str {
         PathKind::Cellular => "cellular",
         PathKind::Ethernet => "ethernet",
     }
+}
+
+/// What paths are called where others see them, by their names here: by their kinds.
+pub fn public_names(paths: &[TestPath]) -> BTreeMap<String, String> {
+    let mut seen: BTreeMap<&str, u32> = BTreeMap::new();
+    let public = paths.iter().map(|path| {
+        let kind = word(path.kind);
+        let number = seen.entry(kind).or_default();
+        *number += 1;
+        let public = match number {
+            1 => kind.to_owned(),
+            _ => format!("{kind}{number}"),
+        };
+        (path.name.to_string(), public)
+    });
+    public.collect()
 }
 
 /// The paths given, or every interface that leads out: Wi-Fi first, where connections start, then

@@ -30,6 +30,11 @@ impl Places {
         Queue::open(&self.data.join("queue")).map_err(Failure::failed)
     }
 
+    /// Runs under way that are to be uploaded.
+    pub fn under_way(&self) -> PathBuf {
+        self.data.join("under-way")
+    }
+
     /// What was agreed to, by collector.
     pub fn consent(&self) -> PathBuf {
         self.config.join("consent.json")

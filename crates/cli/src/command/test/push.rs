@@ -2,9 +2,9 @@
 //! twice a second. A collector that is slow or out of reach never disturbs the test: what does not fit
 //! the buffer is dropped.
 
-use platform::api::{LiveBatch, LiveItem};
+use platform::api::{LiveBatch, LiveEvent, LiveItem};
 use platform::client::{Collector, CollectorError};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -36,6 +36,9 @@ pub struct About {
     pub server: String,
     /// A token of the test.
     pub token: String,
+    /// What the paths are called there, by their names here: by their kinds, which say more to who watches
+    /// than a name that somebody gave, of which only a code may be kept.
+    pub paths: BTreeMap<String, String>,
 }
 
 #[derive(Default)]
@@ -51,6 +54,7 @@ type Shared = Arc<(Mutex<Waiting>, Condvar)>;
 /// The way to those who watch.
 pub struct Push {
     shared: Shared,
+    paths: BTreeMap<String, String>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -63,6 +67,7 @@ impl Push {
         // Connections of its own: no upload waits for one.
         let collector = Collector::new(url, EXCHANGE)?;
         let shared: Shared = Arc::default();
+        let paths = about.paths.clone();
         let theirs = shared.clone();
         let thread = std::thread::spawn(move || {
             push(&theirs, &collector, &about);
@@ -72,6 +77,7 @@ impl Push {
         });
         Ok(Push {
             shared,
+            paths,
             thread: Some(thread),
         })
     }
@@ -80,6 +86,7 @@ impl Push {
     pub fn show(&self, items: impl IntoIterator<Item = LiveItem>) {
         let (waiting, _) = &*self.shared;
         let mut waiting = waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        let items = items.into_iter().map(|item| renamed(item, &self.paths));
         waiting.items.extend(items);
         let excess = waiting.items.len().saturating_sub(BUFFER);
         waiting.items.drain(..excess);
@@ -104,6 +111,24 @@ impl Push {
             let _ = thread.join();
         }
     }
+}
+
+/// `item` with the paths' names there.
+fn renamed(mut item: LiveItem, names: &BTreeMap<String, String>) -> LiveItem {
+    let rename = |path: &mut String| {
+        if let Some(name) = names.get(path) {
+            path.clone_from(name);
+        }
+    };
+    match &mut item.event {
+        LiveEvent::Started { paths, .. } => paths.iter_mut().for_each(rename),
+        LiveEvent::PathInUse { path }
+        | LiveEvent::Path { path, up: _ }
+        | LiveEvent::Decision { path, .. }
+        | LiveEvent::Signal { path, .. } => rename(path),
+        LiveEvent::Message { .. } | LiveEvent::Waiting { .. } | LiveEvent::Ended { .. } => {}
+    }
+    item
 }
 
 fn push((waiting, changed): &(Mutex<Waiting>, Condvar), collector: &Collector, about: &About) {
@@ -167,7 +192,6 @@ fn push((waiting, changed): &(Mutex<Waiting>, Condvar), collector: &Collector, a
 #[cfg(test)]
 mod tests {
     use super::*;
-    use platform::api::LiveEvent;
     use std::io::{BufRead, BufReader, Read, Write};
     use std::net::TcpListener;
     use std::sync::mpsc::{Receiver, channel};
@@ -210,7 +234,35 @@ mod tests {
             experiment: "e".into(),
             server: "near".into(),
             token: "t".into(),
+            paths: [("home".to_owned(), "wifi".to_owned())].into(),
         }
+    }
+
+    #[test]
+    fn paths_are_shown_by_their_kinds() {
+        let (url, bodies) = collector(vec![200, 200]);
+        let push = Push::start(&url, about()).expect("an address");
+        let path = "home".to_owned();
+        let events = [
+            LiveEvent::Started {
+                transport: "mptcp".into(),
+                policy: "backup".into(),
+                pattern: "ping".into(),
+                paths: vec![path.clone()],
+            },
+            LiveEvent::PathInUse { path: path.clone() },
+            LiveEvent::Path { path, up: false },
+        ];
+        push.show(events.map(|event| LiveItem {
+            run: "mptcp-backup".into(),
+            time_us: 0,
+            event,
+        }));
+        push.finish();
+        let shown = bodies.recv().expect("a batch");
+        let shown = serde_json::to_string(&shown.items).expect("JSON");
+        assert!(!shown.contains("home"), "{shown}");
+        assert_eq!(shown.matches("\"wifi\"").count(), 3, "{shown}");
     }
 
     fn items(from: u64, count: u64) -> impl Iterator<Item = LiveItem> {

@@ -62,16 +62,16 @@ fn scrubbed(mut manifest: Manifest) -> Manifest {
     manifest
 }
 
-/// Queues the run in `folder`; returns its id at the collector.
+/// Queues the run in `folder` for the collector at `url` under `id`, once.
 ///
 /// # Errors
 /// In words, when it cannot be read, or the queue not written.
-pub fn keep(queue: &Queue, collector: &Collector, folder: &Path) -> Result<String, String> {
+pub fn keep(queue: &Queue, url: &str, id: &str, folder: &Path) -> Result<(), String> {
     let document = document(folder).map_err(|failure| failure.message)?;
-    let queued = queue.add(collector.url(), &document);
-    queued
-        .map(|queued| queued.id)
-        .map_err(|error| format!("it could not be queued: {error}"))
+    match queue.add_as(id, url, &document) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(format!("it could not be queued: {error}")),
+    }
 }
 
 /// What became of runs that were to be uploaded.

@@ -109,6 +109,21 @@ pub struct TcpInfo {
 const TCP_INFO_NEEDED: usize = offset_of!(TcpInfo, dsack_dups);
 
 impl TcpInfo {
+    /// The struct as a netlink attribute has it; `None` when the kernel is too old for what is
+    /// needed.
+    pub fn of_bytes(bytes: &[u8]) -> Option<TcpInfo> {
+        if bytes.len() < TCP_INFO_NEEDED {
+            return None;
+        }
+        let mut info = TcpInfo::default();
+        let length = bytes.len().min(size_of::<TcpInfo>());
+        // SAFETY: both are live for `length` bytes, and TcpInfo is plain integers, valid for any.
+        unsafe {
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), (&raw mut info).cast(), length);
+        }
+        Some(info)
+    }
+
     /// Bytes sent once or more and not acknowledged.
     pub fn outstanding(&self) -> u64 {
         if self.unacked == 0 {
@@ -168,6 +183,30 @@ pub struct MptcpInfo {
     pub last_data_sent: u32,
     pub last_data_recv: u32,
     pub last_ack_recv: u32,
+}
+
+/// What is needed of `struct mptcp_info`: as far as the data sequence numbers.
+const MPTCP_INFO_NEEDED: usize = offset_of!(MptcpInfo, local_addr_used);
+
+impl MptcpInfo {
+    /// The struct as a netlink attribute has it; `None` when it is shorter than any kernel's.
+    pub fn of_bytes(bytes: &[u8]) -> Option<MptcpInfo> {
+        if bytes.len() < MPTCP_INFO_NEEDED {
+            return None;
+        }
+        let mut info = MptcpInfo::default();
+        let length = bytes.len().min(size_of::<MptcpInfo>());
+        // SAFETY: both are live for `length` bytes, and MptcpInfo is plain integers, valid for any.
+        unsafe {
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), (&raw mut info).cast(), length);
+        }
+        Some(info)
+    }
+
+    /// Whether the connection is plain TCP by now.
+    pub fn fell_back(&self) -> bool {
+        self.flags & FLAG_FALLBACK != 0
+    }
 }
 
 #[repr(C)]
@@ -287,7 +326,7 @@ pub fn mptcp(fd: RawFd) -> io::Result<Option<Mptcp>> {
             _ => Err(error),
         };
     }
-    if full.mptcp_info.flags & FLAG_FALLBACK != 0 {
+    if full.mptcp_info.fell_back() {
         return Ok(None);
     }
     if (full.size_tcpinfo_kernel as usize) < TCP_INFO_NEEDED {

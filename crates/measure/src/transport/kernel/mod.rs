@@ -11,15 +11,15 @@
 mod channel;
 mod client;
 mod connections;
-mod info;
+pub(crate) mod info;
 mod kept;
 mod notices;
-mod observe;
+pub(crate) mod observe;
 mod paths;
 mod server;
 mod socket;
-mod sysctl;
-mod ulp;
+pub(crate) mod sysctl;
+pub(crate) mod ulp;
 mod watch;
 
 pub use client::Client;
@@ -90,7 +90,8 @@ pub struct ServerConfig {
     /// The congestion controller's name for TCP_CONGESTION; `None` for the system's default.
     pub congestion: Option<String>,
     /// Whether the subflow that the client used last is to carry what the server sends: the
-    /// kernel's scheduler does not do that by itself, and nothing here makes it yet.
+    /// kernel's scheduler does not do that by itself, so [`crate::oracle`]'s follower makes the
+    /// others backup, and the namespace's connections are in the hands of this process.
     pub follow: bool,
     /// The run's clock.
     pub clock: Clock,

@@ -6,7 +6,7 @@ use model::record::Sample;
 use model::{Name, PathIndex, Side, Time};
 use policy::{PathState, SubflowView};
 use std::collections::VecDeque;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 /// Marks kept of one byte stream; more are merged into the latest.
@@ -53,6 +53,18 @@ impl Age {
         self.marks.front().map(|(_, since)| now.since(*since))
     }
 
+    /// Takes in TCP's figures.
+    pub fn of(&mut self, now: Time, tcp: &TcpInfo) -> Option<Duration> {
+        if tcp.unacked == 0 {
+            self.nothing_outstanding(now, tcp.sent_once());
+            return None;
+        }
+        // bytes_acked may count the SYN; what is outstanding never does.
+        let acknowledged = tcp.sent_once() - tcp.outstanding().min(tcp.sent_once());
+        let last_sent = Duration::from_millis(u64::from(tcp.last_data_sent));
+        self.observe(now, tcp.sent_once(), acknowledged, Some(last_sent))
+    }
+
     /// Takes in that nothing is outstanding.
     pub fn nothing_outstanding(&mut self, now: Time, sent: u64) {
         self.marks.clear();
@@ -81,16 +93,7 @@ impl Ages {
             self.subflows.push((key.0, key.1, Age::default()));
             self.subflows.len() - 1
         });
-        let age = &mut self.subflows[index].2;
-        let tcp = &subflow.tcp;
-        if tcp.unacked == 0 {
-            age.nothing_outstanding(now, tcp.sent_once());
-            return None;
-        }
-        // bytes_acked may count the SYN; what is outstanding never does.
-        let acknowledged = tcp.sent_once() - tcp.outstanding().min(tcp.sent_once());
-        let last_sent = Duration::from_millis(u64::from(tcp.last_data_sent));
-        age.observe(now, tcp.sent_once(), acknowledged, Some(last_sent))
+        self.subflows[index].2.of(now, &subflow.tcp)
     }
 
     /// The age of a connection's data.
@@ -166,7 +169,7 @@ pub fn one_for_each_path(subflows: Vec<Observed>) -> Vec<Observed> {
     kept
 }
 
-fn rank(state: PathState) -> u8 {
+pub fn rank(state: PathState) -> u8 {
     match state {
         PathState::Closing => 0,
         PathState::Opening => 1,
@@ -194,13 +197,32 @@ fn micros(duration: Duration) -> u64 {
 
 /// What a path manager sees of a subflow.
 pub fn view(observed: &Observed) -> SubflowView {
-    let tcp = &observed.subflow.tcp;
+    let Observed {
+        path,
+        state,
+        subflow,
+        role,
+        oldest_unacked,
+    } = observed;
+    let backup = role.is_some_and(|r| r.backup());
+    let peer = subflow.remote.ip();
+    subflow_view((*path, peer), *state, backup, &subflow.tcp, *oldest_unacked)
+}
+
+/// The same of its parts: its netpath, how far it is, and the kernel's figures.
+pub fn subflow_view(
+    (path, peer): (PathIndex, IpAddr),
+    state: PathState,
+    backup: bool,
+    tcp: &TcpInfo,
+    oldest_unacked: Option<Duration>,
+) -> SubflowView {
     SubflowView {
-        path: observed.path,
-        peer: Some(observed.subflow.remote.ip()),
-        state: observed.state,
+        path,
+        peer: Some(peer),
+        state,
         suspected: false,
-        backup: observed.role.is_some_and(|r| r.backup()),
+        backup,
         srtt: srtt(tcp).map(Duration::from_micros),
         rto: (tcp.rto > 0).then(|| Duration::from_micros(u64::from(tcp.rto))),
         timeouts: u32::from(tcp.retransmits),
@@ -208,7 +230,7 @@ pub fn view(observed: &Observed) -> SubflowView {
         sent: u64::from(tcp.segs_out),
         lost: tcp.lost_total(),
         in_flight: tcp.outstanding(),
-        oldest_unacked: observed.oldest_unacked,
+        oldest_unacked,
         starved: false,
         received: u64::from(tcp.segs_in),
     }

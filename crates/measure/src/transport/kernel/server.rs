@@ -5,7 +5,11 @@ use super::connections::{Connections, PathKey};
 use super::paths::LIMITS;
 use super::{ListenError, Protocol, ServerConfig, SetupError, socket, stack, sysctl};
 use crate::netlink::mptcp::Control;
+use crate::oracle::Kind;
+use crate::oracle::follow::Follower;
+use crate::oracle::linux::Linux;
 use crate::transport::{Endpoint, SocketEndpoint};
+use model::daemon::Follow;
 use model::manifest::Stack;
 use model::record::{Event, EventKind, Sample};
 use model::{PathIndex, Side, Time};
@@ -22,6 +26,7 @@ pub struct Server {
     listener: TcpListener,
     accepted: VecDeque<usize>,
     congestion: String,
+    follower: Option<Follower<Linux>>,
 }
 
 impl Server {
@@ -29,9 +34,20 @@ impl Server {
     /// with its highest limits) and listens.
     pub fn listen(config: ServerConfig) -> Result<Server, ListenError> {
         let mptcp = config.protocol == Protocol::Mptcp;
-        if mptcp {
+        let follow = mptcp && config.follow;
+        if follow {
+            sysctl::set("net.mptcp.enabled", "1")?;
+            sysctl::set_path_manager(true)?;
+        } else if mptcp {
             prepare_namespace()?;
         }
+        // Before anyone can join: joins are accepted while a process listens to the events.
+        let follower = follow.then(Linux::open).transpose();
+        let follower = follower.map_err(|source| SetupError::PathManager {
+            what: "following clients",
+            source,
+        })?;
+        let follower = follower.map(|kernel| Follower::new(kernel, Follow::default(), false));
         let wanted = config.congestion.as_deref();
         let listener = socket::serve(config.protocol, config.address, wanted)?;
         let congestion = socket::congestion(listener.as_raw_fd()).map_err(|source| {
@@ -49,6 +65,7 @@ impl Server {
             listener,
             accepted: VecDeque::new(),
             congestion,
+            follower,
         })
     }
 
@@ -103,6 +120,28 @@ impl Server {
     }
 }
 
+impl Server {
+    /// Follows the clients; what is decided and done becomes events.
+    fn follow(&mut self, now: Time) {
+        let Some(follower) = &mut self.follower else {
+            return;
+        };
+        follower.poll(now);
+        for entry in follower.take_log() {
+            let kind = match entry.kind {
+                Kind::Decision => EventKind::Decision,
+                Kind::Done => EventKind::PriorityChanged,
+                Kind::Failed => EventKind::ActionFailed,
+                _ => EventKind::Note,
+            };
+            let token = entry.connection.and_then(|c| follower.token_of(c));
+            let channel = token.and_then(|t| self.connections.tokens.get(&t).copied());
+            let detail = format!("follow: {}", entry.detail);
+            self.connections.event(now, kind, channel, None, detail);
+        }
+    }
+}
+
 /// MPTCP on, the kernel's own path manager, its highest limits. Where that is refused and the
 /// namespace allows joins already, as on a server that someone else set up, it is left as it is.
 pub fn prepare_namespace() -> Result<(), SetupError> {
@@ -125,18 +164,25 @@ impl SocketEndpoint for Server {
     fn wait_for(&self, fds: &mut Vec<(RawFd, bool)>) {
         fds.push((self.listener.as_raw_fd(), false));
         self.connections.wait_for(fds);
+        let follower = self.follower.iter();
+        fds.extend(
+            follower
+                .flat_map(|f| f.kernel().wait_for())
+                .map(|fd| (fd, false)),
+        );
     }
 }
 
 impl Endpoint for Server {
     fn poll_at(&self) -> Option<Time> {
-        None
+        self.follower.as_ref().map(Follower::poll_at)
     }
 
     fn poll(&mut self, now: Time) -> io::Result<()> {
         self.accept(now)?;
         self.connections.flush(now);
         self.connections.drain_notifications(now);
+        self.follow(now);
         Ok(())
     }
 
@@ -178,6 +224,7 @@ impl Endpoint for Server {
     fn stack(&self) -> Stack {
         let manager = match self.config.protocol {
             Protocol::Tcp => "none",
+            Protocol::Mptcp if self.follower.is_some() => "userspace",
             Protocol::Mptcp => "kernel",
         };
         stack(self.congestion.clone(), manager)

@@ -20,6 +20,7 @@ const MPTCP_SUBFLOW_ATTR_FLAGS: u16 = 8;
 const MPTCP_SUBFLOW_ATTR_ID_REM: u16 = 9;
 const MPTCP_SUBFLOW_ATTR_ID_LOC: u16 = 10;
 
+const FLAG_MCAP_LOC: u32 = 1 << 1;
 const FLAG_JOIN_LOC: u32 = 1 << 3;
 const FLAG_BACKUP_REM: u32 = 1 << 4;
 const FLAG_BACKUP_LOC: u32 = 1 << 5;
@@ -44,6 +45,11 @@ impl Role {
     /// Whether the peer asked for that.
     pub fn peer_backup(&self) -> bool {
         self.flags & FLAG_BACKUP_REM != 0
+    }
+
+    /// Whether this side opened it: the client's of a connection, initial or joined.
+    pub fn opened_here(&self) -> bool {
+        self.flags & (FLAG_MCAP_LOC | FLAG_JOIN_LOC) != 0
     }
 
     /// Whether this side joined it and waits for the fourth acknowledgement, before which it
@@ -103,6 +109,11 @@ fn parse(message: &[u8]) -> Option<Role> {
     let info = Attributes::of_message(message, DIAG_MESSAGE)
         .nested(INET_DIAG_ULP_INFO)?
         .nested(INET_ULP_INFO_MPTCP)?;
+    role(&info)
+}
+
+/// The role that the attributes of the upper layer's info tell.
+pub fn role(info: &Attributes<'_>) -> Option<Role> {
     Some(Role {
         flags: info.u32(MPTCP_SUBFLOW_ATTR_FLAGS)?,
         local_id: info.u8(MPTCP_SUBFLOW_ATTR_ID_LOC)?,

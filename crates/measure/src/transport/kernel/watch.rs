@@ -4,8 +4,10 @@
 use super::info::{self, Subflow};
 use super::observe::{self, Ages, Observation, Observed};
 use super::socket;
+use model::live::SeenPath;
 use model::record::Sample;
 use model::{Name, PathIndex, Side, Time};
+use policy::PathState;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -16,20 +18,36 @@ const MAX_PATHS: usize = 32;
 /// What a server calls the paths of a client that it knows by their addresses only: `path-1`, `path-2`
 /// ... in the order in which they were seen. Behind one address translation they are one path.
 #[derive(Clone, Debug, Default)]
-pub struct ClientPaths(Vec<IpAddr>);
+pub struct ClientPaths(Vec<SeenPath>);
 
 impl ClientPaths {
     /// The path of a client's address.
     pub fn index(&mut self, client: IpAddr) -> PathIndex {
         let client = client.to_canonical();
-        let known = self.0.iter().position(|address| *address == client);
+        let known = self.0.iter().position(|seen| seen.address == client);
         let index = known.unwrap_or_else(|| {
             if self.0.len() < MAX_PATHS {
-                self.0.push(client);
+                self.0.push(SeenPath {
+                    name: ClientPaths::name(PathIndex(self.0.len())),
+                    address: client,
+                    shared: false,
+                });
             }
             self.0.len() - 1
         });
         PathIndex(index)
+    }
+
+    /// Two of the client's paths are in use at once under this one name.
+    pub fn share(&mut self, path: PathIndex) {
+        if let Some(seen) = self.0.get_mut(path.0) {
+            seen.shared = true;
+        }
+    }
+
+    /// Those that were seen.
+    pub fn seen(&self) -> &[SeenPath] {
+        &self.0
     }
 
     /// What a path is called.
@@ -107,6 +125,14 @@ impl Watch {
                     oldest_unacked,
                 });
             }
+        }
+        let in_use = observed
+            .iter()
+            .filter(|o| o.state == PathState::Established);
+        let mut used: Vec<PathIndex> = in_use.map(|o| o.path).collect();
+        used.sort();
+        for twice in used.windows(2).filter(|pair| pair[0] == pair[1]) {
+            paths.share(twice[0]);
         }
         let subflows = observe::one_for_each_path(observed);
         let oldest_unacked = match (&mptcp, subflows.as_slice()) {

@@ -59,6 +59,8 @@ pub(super) struct Session {
     /// The server's address, where the client's paths lead.
     pub server: Option<SocketAddr>,
     pub connected: bool,
+    /// Whether both ends know that the handshake is complete (RFC 9001, section 4.1.2).
+    pub confirmed: bool,
     /// Why it is over.
     pub lost: Option<String>,
 }
@@ -152,6 +154,7 @@ impl Core {
             paths,
             server,
             connected: false,
+            confirmed: false,
             lost: None,
         });
         self.drive(now);
@@ -339,6 +342,12 @@ impl Core {
             Side::Server => true,
             Side::Client => self.channels.iter().all(Channel::is_ready),
         }
+    }
+
+    /// Whether the server knows that the client's connection is established: from then on it understands
+    /// that it is closed.
+    pub fn is_confirmed(&self) -> bool {
+        self.sessions.first().is_some_and(|s| s.confirmed)
     }
 
     /// Why the client's connection could not be established, once that is certain.

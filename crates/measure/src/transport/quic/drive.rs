@@ -37,7 +37,10 @@ impl Core {
     fn handle(&mut self, now: Time, session: usize, event: Event) {
         match event {
             Event::Connected => self.connected(now, session),
-            Event::HandshakeConfirmed => self.forget_handshake(session),
+            Event::HandshakeConfirmed => {
+                self.sessions[session].confirmed = true;
+                self.forget_handshake(session);
+            }
             Event::ConnectionLost { reason } => self.lost(now, session, &reason),
             Event::Stream(StreamEvent::Opened { .. }) => self.accept_streams(session),
             Event::Path(event) => self.path_event(now, session, event),

@@ -1,11 +1,12 @@
-//! One connection as a channel: what is written waits here until the stack takes it.
+//! One connection as a channel: what is written waits in front of the stack's send buffer until the
+//! stack takes it.
 
 use super::packets::Packets;
+use bytes::Bytes;
 use model::{PathIndex, Time};
 use mptcp::connection::Info;
 use mptcp::stack::{ConnectionId, Stack};
 use policy::SubflowId;
-use std::collections::VecDeque;
 use traffic::Channels;
 
 /// How far a connection is.
@@ -18,6 +19,11 @@ pub(super) enum Phase {
     /// Over, for good.
     Closed,
 }
+
+/// What waits is handed over in parts that end at multiples of this many bytes, counted from when
+/// nothing waited: as from the ring of 1 MiB that holds what an application keeps waiting. No segment
+/// reaches across.
+const RING: usize = 1 << 20;
 
 /// One connection.
 pub(super) struct Channel {
@@ -33,8 +39,10 @@ pub(super) struct Channel {
     pub can_join: bool,
     /// How many packets had arrived at this end when nothing more could be read.
     empty_at: Option<u64>,
-    /// Written and not yet taken by the stack.
-    outgoing: VecDeque<u8>,
+    /// Bytes written that wait in front of the stack's send buffer.
+    queued: usize,
+    /// Bytes handed over since nothing waited.
+    handed: usize,
 }
 
 impl Channel {
@@ -47,47 +55,61 @@ impl Channel {
             used: Vec::new(),
             can_join: false,
             empty_at: None,
-            outgoing: VecDeque::new(),
+            queued: 0,
+            handed: 0,
         }
     }
 
     /// Bytes written and not yet taken by the stack.
     pub(super) fn queued(&self) -> usize {
-        self.outgoing.len()
+        self.queued
     }
 
-    /// Hands the stack as much of the queue as it takes. What was written in one turn of the host
-    /// is handed over together, so that it goes into as few segments as it can, as over the
-    /// kernel's; an empty queue begins anew, so what follows is in one piece.
+    /// Lets the stack take as much of what waits as it has room for. What was written in one turn of
+    /// the host is handed over together, so that it goes into as few segments as it can, as over the
+    /// kernel's.
     pub(super) fn push(&mut self, now: Time, stack: &mut Stack) {
-        while self.phase == Phase::Open && !self.outgoing.is_empty() {
-            let (front, _) = self.outgoing.as_slices();
-            let (length, taken) = (front.len(), stack.write(now, self.id, front));
-            self.outgoing.drain(..taken);
-            if taken < length {
+        while self.phase == Phase::Open && self.queued > 0 {
+            let part = self.queued.min(RING - self.handed % RING);
+            let taken = stack.admit(now, self.id, part);
+            self.queued -= taken;
+            self.handed += taken;
+            if taken < part {
                 return;
             }
         }
-    }
-
-    /// Puts `data` into the queue, unless the connection is over.
-    fn write(&mut self, data: &[u8]) {
-        if self.phase != Phase::Closed {
-            self.outgoing.extend(data);
+        if self.queued == 0 {
+            self.handed = 0;
         }
     }
 
     /// Ends the channel; what is queued is dropped.
     pub(super) fn end(&mut self) {
         self.phase = Phase::Closed;
-        self.outgoing = VecDeque::new();
+        self.queued = 0;
+    }
+}
+
+impl Packets {
+    /// The connection of a channel that `bytes` are written to; none once it is over.
+    fn writable(&mut self, channel: usize, bytes: usize) -> Option<ConnectionId> {
+        let channels = self.channels.get_mut(channel);
+        let open = channels.filter(|channel| channel.phase != Phase::Closed)?;
+        open.queued += bytes;
+        Some(open.id)
     }
 }
 
 impl Channels for Packets {
     fn write(&mut self, channel: usize, data: &[u8]) {
-        if let Some(channel) = self.channels.get_mut(channel) {
-            channel.write(data);
+        if let Some(open) = self.writable(channel, data.len()) {
+            self.stack.enqueue(open, data);
+        }
+    }
+
+    fn write_bytes(&mut self, channel: usize, data: Bytes) {
+        if let Some(open) = self.writable(channel, data.len()) {
+            self.stack.enqueue_bytes(open, data);
         }
     }
 
@@ -96,6 +118,31 @@ impl Channels for Packets {
     }
 
     fn read(&mut self, channel: usize, buffer: &mut [u8]) -> usize {
+        let (most, mut at) = (buffer.len(), 0);
+        self.read_pieces(channel, most, &mut |bytes| {
+            buffer[at..at + bytes.len()].copy_from_slice(bytes);
+            at += bytes.len();
+        })
+    }
+
+    fn read_each(
+        &mut self,
+        channel: usize,
+        buffer: &mut [u8],
+        take: &mut dyn FnMut(&[u8]),
+    ) -> usize {
+        self.read_pieces(channel, buffer.len(), take)
+    }
+
+    fn is_open(&self, channel: usize) -> bool {
+        let channel = self.channels.get(channel);
+        channel.is_some_and(|channel| channel.phase != Phase::Closed)
+    }
+}
+
+impl Packets {
+    /// Gives at most `most` bytes of what has arrived to `take`.
+    fn read_pieces(&mut self, channel: usize, most: usize, take: &mut dyn FnMut(&[u8])) -> usize {
         let Some(open) = self.channels.get_mut(channel) else {
             return 0;
         };
@@ -103,21 +150,16 @@ impl Channels for Packets {
         if open.empty_at == Some(self.arrivals) && !open.peer_finished {
             return 0;
         }
-        let count = self.stack.read(self.now, open.id, buffer);
-        if count < buffer.len() {
+        let count = self.stack.read_each(self.now, open.id, most, take);
+        if count < most {
             open.empty_at = Some(self.arrivals);
         }
-        if count == 0 && open.peer_finished && open.phase == Phase::Open && !buffer.is_empty() {
+        if count == 0 && open.peer_finished && open.phase == Phase::Open && most > 0 {
             let at_end = |info: Info| info.at_end;
             if self.stack.info(open.id).is_none_or(at_end) {
                 self.end(self.now, channel, "the peer closed the connection");
             }
         }
         count
-    }
-
-    fn is_open(&self, channel: usize) -> bool {
-        let channel = self.channels.get(channel);
-        channel.is_some_and(|channel| channel.phase != Phase::Closed)
     }
 }

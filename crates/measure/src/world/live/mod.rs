@@ -4,6 +4,7 @@
 mod energy;
 mod facts;
 mod interfaces;
+mod names;
 mod plan;
 mod reach;
 mod records;
@@ -24,7 +25,7 @@ use crate::Clock;
 use crate::transport::LocalPath;
 use crate::transport::kernel::KeptSettings;
 use model::Name;
-use model::live::{Ended, LiveFacts};
+use model::live::{Ended, LiveFacts, TokenRefused};
 use model::scenario::Traffic;
 use run::Run;
 use std::net::SocketAddr;
@@ -93,6 +94,8 @@ pub struct RunEnd {
     pub invalid: Option<String>,
     /// What went wrong, when something did; the folder holds what was recorded.
     pub error: Option<String>,
+    /// Why the server took no token, where its clock spoke against it.
+    pub refused: Option<TokenRefused>,
 }
 
 /// Why a test could not begin.

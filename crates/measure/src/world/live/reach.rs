@@ -16,6 +16,10 @@ use std::time::Duration;
 /// A datagram of QUIC is never longer on a path that has not been probed for more.
 const DATAGRAM_BYTES: usize = 2048;
 
+/// How long a server may take to confirm a handshake, beyond which it is left alone: a round trip of any
+/// network.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
 /// What is tried.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReachTarget {
@@ -48,13 +52,14 @@ pub fn reach(
 fn attempt(target: &ReachTarget, pin: Pin, timeout: Duration) -> Reachability {
     let clock = Clock::start();
     let server = target.server;
-    let outcome = match &*target.transport {
-        "tcp" => over_kernel(Protocol::Tcp, server, timeout),
-        "mptcp" => over_kernel(Protocol::Mptcp, server, timeout),
+    let at_once = |outcome| (outcome, clock.now());
+    let (outcome, end) = match &*target.transport {
+        "tcp" => at_once(over_kernel(Protocol::Tcp, server, timeout)),
+        "mptcp" => at_once(over_kernel(Protocol::Mptcp, server, timeout)),
         "quic" => over_quic(false, server, pin, clock, timeout),
         "mpquic" => over_quic(true, server, pin, clock, timeout),
         // Not a transport that is tried this way.
-        _ => Outcome::Failed,
+        _ => at_once(Outcome::Failed),
     };
     let completed = matches!(outcome, Outcome::Reached | Outcome::FellBack);
     Reachability {
@@ -62,7 +67,7 @@ fn attempt(target: &ReachTarget, pin: Pin, timeout: Duration) -> Reachability {
         family: Family::of(server.ip()),
         port: server.port(),
         outcome,
-        handshake_us: completed.then(|| clock.now().as_micros()),
+        handshake_us: completed.then(|| end.as_micros()),
     }
 }
 
@@ -90,14 +95,15 @@ fn over_kernel(protocol: Protocol, server: SocketAddr, timeout: Duration) -> Out
     }
 }
 
-/// The handshake of QUIC, over a socket that is connected, so that it hears of ICMP errors.
+/// The handshake of QUIC, over a socket that is connected, so that it hears of ICMP errors; and when it
+/// was over.
 fn over_quic(
     multipath: bool,
     server: SocketAddr,
     pin: Pin,
     clock: Clock,
     timeout: Duration,
-) -> Outcome {
+) -> (Outcome, Time) {
     let any: IpAddr = match server.ip() {
         IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
         IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
@@ -110,11 +116,11 @@ fn over_quic(
     };
     let (local, socket) = match open() {
         Ok(opened) => opened,
-        Err(error) => return class(&error),
+        Err(error) => return (class(&error), clock.now()),
     };
     match Attempt::new(multipath, server, pin, clock, (local, socket)) {
         Ok(attempt) => attempt.carry_out(Time::ZERO + timeout),
-        Err(_) => Outcome::Failed,
+        Err(_) => (Outcome::Failed, clock.now()),
     }
 }
 
@@ -158,37 +164,51 @@ impl Attempt {
         })
     }
 
-    /// Until the handshake is over, one way or the other.
-    fn carry_out(mut self, deadline: Time) -> Outcome {
-        let mut buffer = vec![0; DATAGRAM_BYTES];
-        let outcome = loop {
-            let now = self.clock.now();
-            self.core.handle_timeouts(now);
-            if let Err(error) = self.send(now) {
-                break class(&error);
-            }
-            if self.core.connect_failure().is_some() {
-                break Outcome::Failed;
-            }
-            if self.core.is_connected() {
-                break self.agreed();
-            }
-            if now >= deadline {
-                break Outcome::HandshakeTimeout;
-            }
-            let until = self.core.poll_at().map_or(deadline, |at| at.min(deadline));
-            let left = until.since(now).max(Duration::from_millis(1));
-            if wait(self.socket.as_fd(), PollFlags::POLLIN, left).is_err() {
-                break Outcome::Failed;
-            }
-            if let Err(error) = self.receive(&mut buffer) {
-                break class(&error);
-            }
-        };
+    /// Until the handshake is over, one way or the other, and the server knows.
+    fn carry_out(mut self, deadline: Time) -> (Outcome, Time) {
+        let outcome = self.shake_hands(deadline);
+        let end = self.clock.now();
+        if matches!(outcome, Outcome::Reached | Outcome::FellBack) {
+            // A close that overtakes the client's last words of the handshake means nothing to the server.
+            // What comes of it is nobody's concern any more.
+            let _ = self.exchange(end + LAST_WORDS, |attempt| attempt.core.is_confirmed());
+        }
         let now = self.clock.now();
         self.core.close(now);
         let _ = self.send(now);
-        outcome
+        (outcome, end)
+    }
+
+    fn shake_hands(&mut self, deadline: Time) -> Outcome {
+        let over = |attempt: &Attempt| {
+            attempt.core.connect_failure().is_some() || attempt.core.is_connected()
+        };
+        match self.exchange(deadline, over) {
+            Err(error) => class(&error),
+            Ok(false) => Outcome::HandshakeTimeout,
+            Ok(true) if self.core.is_connected() => self.agreed(),
+            Ok(true) => Outcome::Failed,
+        }
+    }
+
+    /// Sends and receives until it is `over` or the deadline, of which `false` tells.
+    fn exchange(&mut self, deadline: Time, over: impl Fn(&Attempt) -> bool) -> io::Result<bool> {
+        let mut buffer = vec![0; DATAGRAM_BYTES];
+        loop {
+            let now = self.clock.now();
+            self.core.handle_timeouts(now);
+            self.send(now)?;
+            if over(self) {
+                return Ok(true);
+            }
+            if now >= deadline {
+                return Ok(false);
+            }
+            let until = self.core.poll_at().map_or(deadline, |at| at.min(deadline));
+            let left = until.since(now).max(Duration::from_millis(1));
+            wait(self.socket.as_fd(), PollFlags::POLLIN, left)?;
+            self.receive(&mut buffer)?;
+        }
     }
 
     /// What the two ends agreed on.

@@ -6,8 +6,9 @@ use crate::recording::Sink;
 use crate::transport::kernel::{self, Local, Protocol};
 use model::live::{ServerClock, SessionRecords};
 use model::record::{Event, EventKind};
-use model::{Direction, Side, Time};
+use model::{Direction, Name, Side, Time};
 use nix::poll::{PollFd, PollFlags, PollTimeout};
+use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::fd::AsFd;
@@ -151,12 +152,19 @@ fn check(records: &SessionRecords) -> Result<(), String> {
 
 impl Fetched {
     /// Writes what happened before the client's application ended at `end`, in the run's time: what
-    /// the server sent to a client that had gone was never going to be answered.
-    pub fn write(self, end: Time, sink: &mut dyn Sink) {
+    /// the server sent to a client that had gone was never going to be answered. Paths get the names that
+    /// `names` has for them.
+    pub fn write(self, end: Time, names: &BTreeMap<Name, Name>, sink: &mut dyn Sink) {
+        let rename = |path: &mut Option<Name>| {
+            if let Some(own) = path.as_ref().and_then(|theirs| names.get(theirs)) {
+                *path = Some(own.clone());
+            }
+        };
         let offset = self.clock.offset_us;
         let shift = |time_us: u64| time_us.saturating_add_signed(offset);
         let end_us = end.as_micros();
         for mut message in self.records.messages.0 {
+            rename(&mut message.path);
             message.sent_us = shift(message.sent_us);
             message.acked_us = message.acked_us.map(shift);
             if message.sent_us <= end_us {
@@ -164,12 +172,14 @@ impl Fetched {
             }
         }
         for mut sample in self.records.samples.0 {
+            rename(&mut sample.path);
             sample.time_us = shift(sample.time_us);
             if sample.time_us <= end_us {
                 sink.sample(sample);
             }
         }
         for mut event in self.records.events {
+            rename(&mut event.path);
             event.time_us = shift(event.time_us);
             event.side = Some(Side::Server);
             sink.event(event);

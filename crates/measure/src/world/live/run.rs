@@ -1,6 +1,7 @@
 //! One run: its folder, its transport and its application, from the start to the last row.
 
 use super::energy::Meter;
+use super::names;
 use super::records;
 use super::tee::Tee;
 use super::watch::{Verdict, Watched};
@@ -15,7 +16,7 @@ use crate::transport::list::{ClientSetup, Entry, SetupError};
 use crate::transport::{Binding, LocalPath, quic};
 use crate::world::machine;
 use crate::world::plan::RunSpec;
-use model::live::Ended;
+use model::live::{Ended, TokenRefused};
 use model::manifest::{Stack, Status};
 use model::scenario::{Link, Multipath, Path, Queue};
 use model::units::Span;
@@ -59,6 +60,7 @@ impl<'t> Run<'t> {
             ended: Ended::Failed,
             invalid: None,
             error: Some(error),
+            refused: None,
         };
         let manifest = manifest(test, run);
         let names: Vec<Name> = test.paths.iter().map(|p| p.name.clone()).collect();
@@ -109,7 +111,7 @@ impl<'t> Run<'t> {
         } = self;
         let mut stack = Stack::default();
         let meter = Meter::start(std::path::Path::new("/sys"));
-        let outcome = drive(
+        let mut outcome = drive(
             test,
             run,
             (transport, policy),
@@ -122,24 +124,23 @@ impl<'t> Run<'t> {
         let end = clock.now().min(deadline.get());
         over.store(true, Ordering::Relaxed);
 
-        let verdict = verdict.get().cloned();
-        let invalid = verdict.as_ref().and_then(|v| v.invalid.clone());
-        let ended = match (&outcome, &verdict) {
-            (Err(_), _) => Ended::Failed,
-            (Ok(()), Some(verdict)) => verdict.ended,
-            (Ok(()), None) => Ended::Done,
-        };
         let mut facts = run.facts.clone();
-        facts.ended = Some(ended);
         facts.measured_energy = measured_energy;
-        facts.invalid.clone_from(&invalid);
+        let mut refused = None;
         if let Some(began) = tee.began() {
             let from: Vec<Local> = test.paths.iter().map(local).collect();
             match records::fetch(test.server, &run.token, &from, clock, began) {
+                Ok(fetched) if fetched.records.refused.is_some() => {
+                    refused = fetched.records.refused;
+                    if let Some(TokenRefused { why, server_s: _ }) = &refused {
+                        outcome = Err(format!("the server refused the token: {why}"));
+                    }
+                }
                 Ok(fetched) => {
                     facts.server_clock = Some(fetched.clock);
                     // Not to who watches: it is old by now.
-                    fetched.write(end, &mut tee.log());
+                    let names = names::of(&fetched.records.paths, &test.paths, transport.multipath);
+                    fetched.write(end, &names, &mut tee.log());
                 }
                 Err(reason) => manifest.skipped.push(format!(
                     "server: its records could not be fetched, so the tables hold the client's rows \
@@ -147,6 +148,15 @@ impl<'t> Run<'t> {
                 )),
             }
         }
+        let verdict = verdict.get().cloned();
+        let invalid = verdict.as_ref().and_then(|v| v.invalid.clone());
+        let ended = match (&outcome, &verdict) {
+            (Err(_), _) => Ended::Failed,
+            (Ok(()), Some(verdict)) => verdict.ended,
+            (Ok(()), None) => Ended::Done,
+        };
+        facts.ended = Some(ended);
+        facts.invalid.clone_from(&invalid);
         manifest.status = match outcome {
             Ok(()) => Status::Complete,
             Err(_) => Status::Failed,
@@ -169,6 +179,7 @@ impl<'t> Run<'t> {
             },
             invalid,
             error,
+            refused,
         }
     }
 }

@@ -43,6 +43,7 @@ pub const CASES: &[Case] = &[
     case("bulk on one path", transfer::one_path),
     case("bulk on two paths", transfer::two_paths),
     case("bulk with checksums", transfer::with_checksums),
+    case("bulk with extensions", transfer::with_extensions),
     case("a backup carries nothing", priority::backup),
     case("we change the priority", priority::ours),
     case("the kernel changes the priority", priority::kernels),

@@ -3,6 +3,7 @@
 mod fallback;
 mod fast_join;
 mod finishing;
+mod forgery;
 mod handshake;
 mod paths;
 mod rig;

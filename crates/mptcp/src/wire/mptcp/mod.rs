@@ -138,6 +138,12 @@ impl MptcpOption {
         }
     }
 
+    /// Reads one option of Multipath TCP and of a legal length, if it is a data sequence signal.
+    pub(super) fn data_sequence_signal(bytes: &[u8]) -> Option<Dss> {
+        let (&[.., first], rest) = bytes.split_first_chunk::<3>()?;
+        (first >> 4 == DSS).then(|| Dss::parse(rest)).flatten()
+    }
+
     /// Writes it; returns its length.
     ///
     /// # Panics

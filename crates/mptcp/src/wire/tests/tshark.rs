@@ -4,6 +4,7 @@ use super::capture;
 use super::forms::{self, Form};
 use crate::wire::key;
 use crate::wire::mptcp::*;
+use crate::wire::{OPTION_SPACE, Options};
 use std::io::{ErrorKind, Write};
 use std::net::IpAddr;
 use std::process::{Command, Stdio};
@@ -231,6 +232,55 @@ fn tshark_reads_what_was_written() {
         assert_eq!(tcp_checksum, "1", "{form:?}");
         assert_eq!(ip_checksum, if form.v6 { "" } else { "1" }, "{form:?}");
     }
+}
+
+/// The answer to a fast join with a Data ACK beside it, which RFC 8684 has in no SYN/ACK.
+#[test]
+fn tshark_finds_nothing_wrong_with_a_data_ack_in_a_syn_ack() {
+    let answer = FastJoin::SynAck {
+        form: FastJoinForm::Out,
+        backup: false,
+        address_id: 1,
+        hmac: 2,
+    };
+    let answer = Subtypes::default().write(&Extension::FastJoin(answer));
+    let ack = Dss {
+        data_ack: Some(Number::Wide(3)),
+        ..Dss::default()
+    };
+    let options = Options {
+        mss: Some(1_460),
+        window_scale: Some(7),
+        sack_permitted: true,
+        mptcp: [MptcpOption::Private(answer), MptcpOption::Dss(ack)]
+            .into_iter()
+            .collect(),
+        ..Options::default()
+    };
+    assert_eq!(options.len(), OPTION_SPACE);
+    let form = Form {
+        v6: false,
+        port: 9_999,
+        from_server: true,
+        flags: forms::SYN_ACK,
+        options,
+        payload: b"",
+    };
+    let fields = [
+        "tcp.options.mptcp.subtype",
+        "tcp.options.mptcp.rawdataack",
+        "_ws.expert.message",
+        "_ws.malformed",
+    ];
+    let Some(rows) = tshark(&capture::write(&[form.packet()]), &fields.map(String::from)) else {
+        return;
+    };
+    let [subtypes, ack, expert, malformed] = &rows[0][..] else {
+        panic!("{rows:?}")
+    };
+    assert_eq!((subtypes.as_str(), ack.as_str()), ("15,2", "3"));
+    assert!(expert.starts_with("Connection establish acknowledge") && !expert.contains(','));
+    assert_eq!(malformed, "");
 }
 
 #[test]

@@ -112,6 +112,10 @@ impl<P> Discipline<P> for Codel<P> {
         head.map(|(packet, _)| packet)
     }
 
+    fn waiting<'q>(&'q self, packets: &mut Vec<&'q Packet<P>>) {
+        packets.extend(self.packets.iter().map(|(_, packet)| packet));
+    }
+
     fn bytes(&self) -> usize {
         self.bytes
     }

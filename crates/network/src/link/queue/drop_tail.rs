@@ -42,6 +42,10 @@ impl<P> Discipline<P> for DropTail<P> {
         Some(packet)
     }
 
+    fn waiting<'q>(&'q self, packets: &mut Vec<&'q Packet<P>>) {
+        packets.extend(&self.packets);
+    }
+
     fn bytes(&self) -> usize {
         self.bytes
     }

@@ -15,6 +15,8 @@ pub trait Discipline<P> {
     fn push(&mut self, now: Time, packet: Packet<P>, out: &mut Outlet<P>);
     /// The next packet to serve; may drop others on the way.
     fn pop(&mut self, now: Time, out: &mut Outlet<P>) -> Option<Packet<P>>;
+    /// The packets that wait.
+    fn waiting<'q>(&'q self, packets: &mut Vec<&'q Packet<P>>);
     /// Bytes that wait.
     fn bytes(&self) -> usize;
     /// Drops everything for `reason`.
@@ -55,6 +57,12 @@ impl<P> Discipline<P> for Queue<P> {
         match self {
             Queue::DropTail(queue) => queue.pop(now, out),
             Queue::Codel(queue) => queue.pop(now, out),
+        }
+    }
+    fn waiting<'q>(&'q self, packets: &mut Vec<&'q Packet<P>>) {
+        match self {
+            Queue::DropTail(queue) => queue.waiting(packets),
+            Queue::Codel(queue) => queue.waiting(packets),
         }
     }
     fn bytes(&self) -> usize {

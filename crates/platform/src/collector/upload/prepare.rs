@@ -17,7 +17,7 @@ use model::Family;
 use model::live::{LiveFacts, Mode};
 use ring::digest;
 use std::collections::BTreeMap;
-use std::io::Read;
+use std::io::{BufWriter, Read};
 use std::path::PathBuf;
 
 /// Arrays and objects within each other: a manifest has about ten.
@@ -26,6 +26,8 @@ const DEPTH: u32 = 32;
 const TEXT_BYTES: usize = 8_192;
 /// How hard documents are compressed: zstd's default.
 const LEVEL: i32 = 3;
+/// Bytes of JSON that are handed to the compression at once.
+const BUFFER: usize = 64 * 1_024;
 /// Bytes of a stored document when decompressed: what is stored was accepted under limits that may
 /// have been other ones then.
 const MOST_DOCUMENT_BYTES: u64 = 2 << 30;
@@ -107,9 +109,11 @@ pub fn prepare(context: &Context, sent: &[u8], encoding: Encoding) -> Result<New
 
 fn compress(upload: &Upload) -> Result<Vec<u8>, Refusal> {
     let written = || -> std::io::Result<Vec<u8>> {
-        let mut encoder = zstd::stream::write::Encoder::new(Vec::new(), LEVEL)?;
-        serde_json::to_writer(&mut encoder, upload)?;
-        encoder.finish()
+        let encoder = zstd::stream::write::Encoder::new(Vec::new(), LEVEL)?;
+        // JSON is written a number and a comma at a time, each of which would be a call of zstd.
+        let mut buffered = BufWriter::with_capacity(BUFFER, encoder);
+        serde_json::to_writer(&mut buffered, upload)?;
+        buffered.into_inner()?.finish()
     };
     written().map_err(|error| {
         tracing::error!(%error, "an upload could not be compressed");

@@ -1,0 +1,331 @@
+//! Which connections are there, which subflows has each, and what was known of them before?
+//!
+//! The kernel's list of TCP sockets says of a subflow that this end joined neither the token of its
+//! connection nor anything else but the application's socket it belongs to (its inode); the list
+//! of connections joins the two. It is read when an unknown socket appears, when something
+//! happened, and now and then in any case.
+
+use super::kernel::Kernel;
+use crate::netlink::mptcp::{EventKind, Notification};
+use crate::netlink::sockets::{Connection, Subflow};
+use crate::transport::kernel::observe::{self, Age};
+use model::Time;
+use policy::PathState;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+/// The list of connections is read at least this often: what the events do not tell, or told while
+/// their socket overflowed, is seen by then.
+const FULL_PERIOD: Duration = Duration::from_secs(1);
+
+/// Which end of a connection this host is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum End {
+    /// It opened the connection.
+    Client,
+    /// It accepted it.
+    Server,
+}
+
+/// A subflow as it was seen last.
+#[derive(Clone, Copy, Debug)]
+pub struct Seen {
+    /// The kernel's figures.
+    pub subflow: Subflow,
+    /// How far it is.
+    pub state: PathState,
+    /// How long its oldest unacknowledged byte has waited.
+    pub oldest_unacked: Option<Duration>,
+    /// When it was first seen.
+    pub since: Time,
+}
+
+/// A connection as it was seen last.
+#[derive(Clone, Debug)]
+pub struct Tracked {
+    /// Its number in the view and in the log, never used again.
+    pub id: usize,
+    /// Its local token.
+    pub token: u32,
+    /// This end of the initial subflow.
+    pub local: SocketAddr,
+    /// The other end of it.
+    pub remote: SocketAddr,
+    /// Which end this host is; `None` until a subflow tells.
+    pub end: Option<End>,
+    /// Its subflows that are not closed.
+    pub subflows: Vec<Seen>,
+    /// Whether the application has it open, and no end has said that it is done.
+    pub open: bool,
+    /// Further addresses of the peer, by id.
+    pub announced: BTreeMap<u8, SocketAddr>,
+}
+
+/// What is remembered of a socket.
+#[derive(Clone, Debug)]
+struct Memory {
+    connection: usize,
+    state: PathState,
+    age: Age,
+    since: Time,
+    /// The look it was last seen in.
+    look: u64,
+}
+
+/// What came and went in a look.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Changes {
+    /// Connections that are new, by their numbers.
+    pub came: Vec<usize>,
+    /// Connections that are gone, by number and token.
+    pub went: Vec<(usize, u32)>,
+    /// Whether a subflow appeared, disappeared or changed its state.
+    pub subflows: bool,
+}
+
+/// The connections of a host.
+#[derive(Debug, Default)]
+pub struct Table {
+    connections: BTreeMap<usize, Tracked>,
+    by_token: HashMap<u32, usize>,
+    by_inode: HashMap<u32, usize>,
+    memories: HashMap<u64, Memory>,
+    /// Sockets that no known connection has, as of the last full reading.
+    strangers: BTreeSet<u64>,
+    next_id: usize,
+    looks: u64,
+    /// Whether the list of connections may have changed.
+    stale: bool,
+    full_at: Time,
+    // Memory used again.
+    listed: Vec<Subflow>,
+    full: Vec<Connection>,
+}
+
+impl Table {
+    /// The connections, oldest first.
+    pub fn connections(&self) -> impl Iterator<Item = &Tracked> {
+        self.connections.values()
+    }
+
+    /// The connection with this number.
+    pub fn get(&self, id: usize) -> Option<&Tracked> {
+        self.connections.get(&id)
+    }
+
+    /// Reads the list of connections in the next look.
+    pub fn resync(&mut self) {
+        self.stale = true;
+    }
+
+    /// Takes in what the kernel told; whether it is worth a look.
+    pub fn take_in(&mut self, told: &Notification) -> bool {
+        match told.kind {
+            EventKind::Created | EventKind::Established | EventKind::Closed => {
+                // Connections come and go all the time: the next look is early enough.
+                self.stale = true;
+                false
+            }
+            EventKind::SubflowEstablished
+            | EventKind::SubflowClosed
+            | EventKind::SubflowPriority => true,
+            EventKind::Announced | EventKind::Removed => {
+                let known = self.by_token.get(&told.token);
+                let connection = known.and_then(|id| self.connections.get_mut(id));
+                if let (Some(connection), Some(id)) = (connection, told.remote_id) {
+                    match told.remote.filter(|_| told.kind == EventKind::Announced) {
+                        Some(mut address) => {
+                            if address.port() == 0 {
+                                address.set_port(connection.remote.port());
+                            }
+                            connection.announced.insert(id, address);
+                        }
+                        None => drop(connection.announced.remove(&id)),
+                    }
+                }
+                false
+            }
+        }
+    }
+
+    /// Looks at every connection.
+    pub fn look(&mut self, now: Time, kernel: &mut impl Kernel) -> io::Result<Changes> {
+        let mut changes = Changes::default();
+        let mut listed = std::mem::take(&mut self.listed);
+        let read = kernel.subflows(&mut listed);
+        let news = read.is_ok() && self.has_news(&listed);
+        let full = match (&read, news || self.stale || now >= self.full_at) {
+            (Ok(()), true) => self.read_full(now, kernel, &mut changes),
+            _ => Ok(()),
+        };
+        if read.is_ok() && full.is_ok() {
+            self.assign(now, &listed, &mut changes);
+        }
+        self.listed = listed;
+        read.and(full).map(|()| changes)
+    }
+
+    /// Whether a subflow is unknown, closing or gone, so that the list of connections has to tell
+    /// whether its connection has begun or ended.
+    fn has_news(&self, listed: &[Subflow]) -> bool {
+        let mut known = 0;
+        for subflow in listed {
+            match self.memories.get(&subflow.cookie) {
+                Some(memory) => {
+                    known += 1;
+                    if observe::state(&subflow.tcp, Some(&subflow.role)) != Some(memory.state) {
+                        return true;
+                    }
+                }
+                None if self.strangers.contains(&subflow.cookie) => {}
+                None => return true,
+            }
+        }
+        known < self.memories.len()
+    }
+
+    fn owner(&self, subflow: &Subflow) -> Option<usize> {
+        let by_socket = || self.memories.get(&subflow.cookie).map(|m| m.connection);
+        let by_token = || self.by_token.get(&subflow.token).copied();
+        let by_inode = || self.by_inode.get(&subflow.inode).copied();
+        let owner = match subflow.token {
+            0 => None,
+            _ => by_token(),
+        };
+        let owner = owner.or_else(by_socket).or_else(|| match subflow.inode {
+            0 => None,
+            _ => by_inode(),
+        });
+        owner.filter(|id| self.connections.contains_key(id))
+    }
+
+    fn read_full(
+        &mut self,
+        now: Time,
+        kernel: &mut impl Kernel,
+        changes: &mut Changes,
+    ) -> io::Result<()> {
+        let mut full = std::mem::take(&mut self.full);
+        let read = kernel.connections(&mut full);
+        if read.is_ok() {
+            self.stale = false;
+            self.full_at = now + FULL_PERIOD;
+            self.strangers.clear();
+            self.by_inode.clear();
+            let tokens: BTreeSet<u32> = full.iter().map(|c| c.token).collect();
+            self.connections.retain(|id, known| {
+                let stays = tokens.contains(&known.token);
+                if !stays {
+                    changes.went.push((*id, known.token));
+                }
+                stays
+            });
+            let connections = &self.connections;
+            self.by_token.retain(|_, id| connections.contains_key(id));
+            for connection in &full {
+                let id = match self.by_token.get(&connection.token) {
+                    Some(id) => *id,
+                    None => self.adopt(connection, changes),
+                };
+                if let Some(known) = self.connections.get_mut(&id) {
+                    known.open = connection.open && connection.inode != 0;
+                }
+                if connection.inode != 0 {
+                    self.by_inode.insert(connection.inode, id);
+                }
+            }
+        }
+        self.full = full;
+        read
+    }
+
+    fn adopt(&mut self, connection: &Connection, changes: &mut Changes) -> usize {
+        let id = self.next_id;
+        self.next_id += 1;
+        self.by_token.insert(connection.token, id);
+        self.connections.insert(
+            id,
+            Tracked {
+                id,
+                token: connection.token,
+                local: connection.local,
+                remote: connection.remote,
+                end: None,
+                subflows: Vec::new(),
+                open: true,
+                announced: BTreeMap::new(),
+            },
+        );
+        changes.came.push(id);
+        id
+    }
+
+    fn assign(&mut self, now: Time, listed: &[Subflow], changes: &mut Changes) {
+        self.looks += 1;
+        let look = self.looks;
+        for connection in self.connections.values_mut() {
+            connection.subflows.clear();
+        }
+        for subflow in listed {
+            let Some(id) = self.owner(subflow) else {
+                self.strangers.insert(subflow.cookie);
+                continue;
+            };
+            let Some(connection) = self.connections.get_mut(&id) else {
+                continue;
+            };
+            let Some(state) = observe::state(&subflow.tcp, Some(&subflow.role)) else {
+                continue;
+            };
+            let memory = self.memories.entry(subflow.cookie).or_insert_with(|| {
+                changes.subflows = true;
+                Memory {
+                    connection: id,
+                    state,
+                    age: Age::default(),
+                    since: now,
+                    look,
+                }
+            });
+            memory.look = look;
+            changes.subflows |= memory.state != state;
+            memory.state = state;
+            // The application's socket has let go of it: what it still sends nobody waits for.
+            if state == PathState::Closing && subflow.inode == 0 {
+                continue;
+            }
+            connection.end = connection.end.or(Some(match subflow.role.opened_here() {
+                true => End::Client,
+                false => End::Server,
+            }));
+            connection.subflows.push(Seen {
+                subflow: *subflow,
+                state,
+                oldest_unacked: memory.age.of(now, &subflow.tcp),
+                since: memory.since,
+            });
+        }
+        let before = self.memories.len();
+        self.memories.retain(|_, memory| memory.look == look);
+        changes.subflows |= self.memories.len() != before;
+        for connection in self.connections.values_mut() {
+            // The kernel lists them by their place in a table of hashes.
+            connection
+                .subflows
+                .sort_by_key(|s| (s.since, s.subflow.cookie));
+        }
+    }
+}
+
+impl Tracked {
+    /// Where a subflow from `local` can lead: the address the connection began with, or one that
+    /// the peer has announced, of the same family.
+    pub fn remote_for(&self, local: IpAddr) -> Option<SocketAddr> {
+        let announced = self.announced.values().copied();
+        std::iter::once(self.remote)
+            .chain(announced)
+            .find(|remote| remote.is_ipv4() == local.is_ipv4())
+    }
+}
