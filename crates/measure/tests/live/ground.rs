@@ -180,6 +180,7 @@ pub fn run(transport: &str, policy: &str, seconds: u64, folder: &Path) -> LiveRu
             ended: None,
             server_clock: None,
             location: None,
+            measured_energy: Vec::new(),
         },
     }
 }
