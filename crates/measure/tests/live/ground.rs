@@ -181,7 +181,6 @@ pub fn run(transport: &str, policy: &str, seconds: u64, folder: &Path) -> LiveRu
             server_clock: None,
             measured_energy: Vec::new(),
             location: None,
-            measured_energy: Vec::new(),
         },
     }
 }
