@@ -270,12 +270,13 @@ mod tests {
         assert_eq!(found(stalls(client, 2_500)), []);
     }
 
-    /// Ten packets a sample, of which some are lost; in the stall only what the timer sends.
+    /// Ten packets a sample, of which some are lost; from the oldest that waits in the stall, only what the
+    /// timer sends.
     fn counted(side: Side, lost: u64, in_the_stall: u64) -> Vec<Sample> {
         let mut samples = stalls(side, 3_500);
         let (mut sent, mut again) = (0, 0);
         for sample in &mut samples {
-            let stalled = sample.timeouts == Some(1);
+            let stalled = (2_000_000..3_500_000).contains(&sample.time_us);
             sent += if stalled { in_the_stall } else { 10 };
             again += if stalled { in_the_stall } else { lost };
             (sample.sent_packets, sample.retransmitted_packets) = (Some(sent), Some(again));
@@ -295,7 +296,7 @@ mod tests {
             found(samples).len()
         };
         assert_eq!((few(0), few(3)), (1, 0));
-        // Thirteen are no chance, also there.
+        // Fifteen are no chance, also there.
         assert_eq!((of(0, 1), of(3, 1)), (1, 1));
         assert_eq!(of(9, 1), 0);
     }
