@@ -36,6 +36,7 @@ test('every plot is there and none is empty', { skip }, async () => {
   for (const [section, count] of [
     ['delay', runs],
     ['use', runs],
+    ['energy', runs],
     ['cdf', 2],
     ['stack', 4],
   ]) {
@@ -55,6 +56,32 @@ test('every plot is there and none is empty', { skip }, async () => {
   assert.ok(Math.min(...painted) > 2_000, `painted pixels: ${painted}`)
   assert.match(await page.textContent('#licences'), /uplot [\d.]+ \(MIT\)[\s\S]*Permission is hereby/)
   await page.close()
+})
+
+test('energies are read in words, and a section without data is not there', { skip }, async () => {
+  const data = fixture()
+  const page = await open(data)
+  assert.equal(await page.locator('#buffer, nav a[href="#buffer"]').count(), 0)
+  await page.locator('#energy label', { hasText: 'energy so far' }).click()
+  const plot = page.locator('[data-testid=energy] .plot').nth(1)
+  await plot.scrollIntoViewIfNeeded()
+  await plot.focus()
+  await page.keyboard.press('ArrowRight')
+  await page.waitForFunction(() => /J so far/.test(document.querySelector('[data-testid=energy]').textContent))
+  await page.close()
+
+  for (const run of data.scenarios[0].runs) run.radios = []
+  data.scenarios[0].runs[0].buffer = {
+    time_delta_ms: [0, 1000, 4000, 500],
+    level_ms: [0, 4000, 0, 2000],
+    path: [null, 0, 0, 1],
+    stalls_ms: [[5000, 5500]],
+  }
+  const heard = await open(data)
+  assert.equal(await heard.locator('#energy, nav a[href="#energy"]').count(), 0)
+  await drawAll(heard)
+  assert.equal(await heard.locator('[data-testid=buffer] canvas').count(), 1)
+  await heard.close()
 })
 
 test('the table sorts by click and by keyboard', { skip }, async () => {

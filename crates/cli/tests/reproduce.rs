@@ -25,7 +25,10 @@ fn words(bytes: &[u8]) -> String {
 #[test]
 fn the_list_has_every_id_and_the_docs_too() {
     let folder = tempfile::tempdir().expect("a folder");
-    let list = json(&walkabout(folder.path(), &["reproduce", "--list", "--json"]));
+    let list = json(&walkabout(
+        folder.path(),
+        &["reproduce", "--list", "--json"],
+    ));
     let ids: Vec<&str> = list
         .as_array()
         .expect("a list")
@@ -40,11 +43,18 @@ fn the_list_has_every_id_and_the_docs_too() {
     for entry in list.as_array().expect("a list") {
         for name in ["id", "study"] {
             let name = entry[name].as_str().expect("a name");
-            assert!(docs.contains(&format!("`{name}`")), "docs say nothing of {name}");
+            assert!(
+                docs.contains(&format!("`{name}`")),
+                "docs say nothing of {name}"
+            );
         }
     }
     let text = walkabout(folder.path(), &["reproduce", "--list", "M6"]);
-    assert!(words(&text.stdout).trim_start().starts_with("M6  multimob-walk"));
+    assert!(
+        words(&text.stdout)
+            .trim_start()
+            .starts_with("M6  multimob-walk")
+    );
     let left = fs::read_dir(folder.path()).expect("our own folder").count();
     assert_eq!(left, 0, "a list leaves nothing behind");
 }
@@ -54,22 +64,36 @@ fn a_result_is_reproduced_and_again_the_same() {
     let folder = tempfile::tempdir().expect("a folder");
     let run = |out: &str, jobs: &str| {
         let arguments = ["reproduce", "M1", "--seeds", "5", "--check", "--json"];
-        walkabout(folder.path(), &[&arguments[..], &["--out", out, "--jobs", jobs]].concat())
+        walkabout(
+            folder.path(),
+            &[&arguments[..], &["--out", out, "--jobs", jobs]].concat(),
+        )
     };
     let output = run("one", "2");
     assert!(output.status.success(), "{}", words(&output.stderr));
     let document = json(&output);
     let m1 = &document["reproductions"][0];
-    assert_eq!((&m1["id"], &m1["verdict"]), (&"M1".into(), &"reproduced".into()), "{m1:#}");
+    assert_eq!(
+        (&m1["id"], &m1["verdict"]),
+        (&"M1".into(), &"reproduced".into()),
+        "{m1:#}"
+    );
     let criteria = m1["criteria"].as_array().expect("criteria");
     assert!(criteria.iter().all(|c| c["finding"] == "met"), "{m1:#}");
-    let ours = m1["figures"][0]["curves"][1]["ours"].as_array().expect("points");
+    let ours = m1["figures"][0]["curves"][1]["ours"]
+        .as_array()
+        .expect("points");
     assert_eq!(ours.len(), 2);
     assert_eq!(ours[0]["runs"], 5);
-    let paper = m1["figures"][0]["curves"][1]["paper"].as_array().expect("points");
+    let paper = m1["figures"][0]["curves"][1]["paper"]
+        .as_array()
+        .expect("points");
     assert_eq!(paper[1]["value"], 0.275);
     let page = fs::read_to_string(folder.path().join("one/M1/report.html")).expect("a page");
-    assert!(page.contains("\"reproduction\":"), "the page has the verdict");
+    assert!(
+        page.contains("\"reproduction\":"),
+        "the page has the verdict"
+    );
 
     let again = run("other", "1");
     assert!(again.status.success());
@@ -83,7 +107,10 @@ fn a_result_is_reproduced_and_again_the_same() {
 
     // Drawn again from the folder alone.
     let report = walkabout(folder.path(), &["report", "one/M1", "--json"]);
-    assert_eq!(json(&report)["study"]["reproduction"]["verdict"], "reproduced");
+    assert_eq!(
+        json(&report)["study"]["reproduction"]["verdict"],
+        "reproduced"
+    );
 }
 
 #[test]
@@ -93,13 +120,22 @@ fn too_few_runs_decide_nothing_and_check_says_so() {
     let plain = walkabout(folder.path(), &arguments);
     assert!(plain.status.success(), "{}", words(&plain.stderr));
     let text = words(&plain.stdout);
-    assert!(text.contains("M1 not decidable in the virtual world"), "{text}");
+    assert!(
+        text.contains("M1 not decidable in the virtual world"),
+        "{text}"
+    );
     assert!(text.contains("1 runs, 5 are needed"), "{text}");
     // What is done is not done again; the verdict is an error now.
-    let checked = walkabout(folder.path(), &[&arguments[..], &["--check", "--json"]].concat());
+    let checked = walkabout(
+        folder.path(),
+        &[&arguments[..], &["--check", "--json"]].concat(),
+    );
     assert_eq!(checked.status.code(), Some(1));
     let document = json(&checked);
-    assert_eq!(document["error"]["message"], "not reproduced, or not decidable: M1");
+    assert_eq!(
+        document["error"]["message"],
+        "not reproduced, or not decidable: M1"
+    );
     assert_eq!(document["reproductions"][0]["verdict"], "not-decidable");
 }
 
@@ -107,10 +143,19 @@ fn too_few_runs_decide_nothing_and_check_says_so() {
 fn mistakes() {
     let folder = tempfile::tempdir().expect("a folder");
     let cases: [(&[&str], &str); 4] = [
-        (&["M11"], "no reproduction is called `M11`; there are M1, M2"),
+        (
+            &["M11"],
+            "no reproduction is called `M11`; there are M1, M2",
+        ),
         (&["m1"], "did you mean `M1`?"),
-        (&["M1", "--world", "live"], "no world for this is called `live`"),
-        (&["M1", "--world", "emulated", "--jobs", "2"], "leave --jobs out"),
+        (
+            &["M1", "--world", "live"],
+            "no world for this is called `live`",
+        ),
+        (
+            &["M1", "--world", "emulated", "--jobs", "2"],
+            "leave --jobs out",
+        ),
     ];
     for (arguments, expected) in cases {
         let output = walkabout(folder.path(), &[&["reproduce"], arguments].concat());

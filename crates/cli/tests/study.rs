@@ -496,7 +496,10 @@ fn schema_and_list_know_studies() {
         .iter()
         .filter_map(|study| study["name"].as_str())
         .collect();
-    let listed: Vec<&str> = model::study::builtin::STUDIES.iter().map(|(n, _)| *n).collect();
+    let listed: Vec<&str> = model::study::builtin::STUDIES
+        .iter()
+        .map(|(n, _)| *n)
+        .collect();
     assert_eq!(names, listed);
     for name in names {
         let output = stage.output(&["study", name, "--dry-run", "--json"]);

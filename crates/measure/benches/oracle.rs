@@ -45,8 +45,11 @@ fn main() {
     // The connections are adopted, and the first messages are over.
     traffic(&mut streams, Duration::from_secs(3));
     let (cpu, wall, before) = (cpu_time(clock), Instant::now(), looks());
+    let (user, system) = ticks();
     traffic(&mut streams, Duration::from_secs(seconds));
     let (cpu, wall) = (cpu_time(clock) - cpu, wall.elapsed());
+    let (user, system) = (ticks().0 - user, ticks().1 - system);
+    let all = (user + system).max(1) as f64;
     let (after, seen) = (looks(), status(&folder).unwrap_or_default());
     let steered = ground::paths(&seen).iter().map(Vec::len).sum::<usize>();
     drop(streams);
@@ -61,6 +64,7 @@ fn main() {
         "seconds": wall.as_secs_f64(),
         "cpu_seconds": cpu.as_secs_f64(),
         "cpu_share": cpu.as_secs_f64() / wall.as_secs_f64(),
+        "of_it_in_the_kernel": system as f64 / all,
         "looks": looked,
         "cpu_us_per_look": cpu.as_micros() as u64 / looked,
         "log_entries": log.len(),
@@ -85,6 +89,22 @@ fn traffic(streams: &mut [TcpStream], time: Duration) {
         let due = step * turn;
         std::thread::sleep(due.saturating_sub(begin.elapsed()));
     }
+}
+
+/// The daemon's user and system time in clock ticks: proc(5), stat, fields 14 and 15.
+fn ticks() -> (u64, u64) {
+    let tasks = std::fs::read_dir("/proc/self/task").expect("this process's threads");
+    for task in tasks.flatten() {
+        let text = std::fs::read_to_string(task.path().join("stat")).unwrap_or_default();
+        let Some((head, rest)) = text.rsplit_once(") ") else {
+            continue;
+        };
+        if head.ends_with(&format!("({}", ground::THREAD)) {
+            let field = |n: usize| rest.split(' ').nth(n - 3).and_then(|f| f.parse().ok());
+            return (field(14).unwrap_or(0), field(15).unwrap_or(0));
+        }
+    }
+    (0, 0)
 }
 
 fn cpu_clock(daemon: &Running) -> libc::clockid_t {

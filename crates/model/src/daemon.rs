@@ -57,7 +57,7 @@ pub struct Daemon {
 impl Default for Daemon {
     fn default() -> Daemon {
         Daemon {
-            policy: "break-before-make".to_owned(),
+            policy: "multimob".to_owned(),
             period: None,
             take_over: false,
             socket: PathBuf::from("/run/walkabout/oracle.sock"),

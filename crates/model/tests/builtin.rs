@@ -38,7 +38,12 @@ fn each_is_valid_and_called_like_its_file() {
         let summary = scenario.summary.chars().count();
         assert!((20..=100).contains(&summary), "{name}: {summary} letters");
         let all = ["tcp", "mptcp", "quic", "mpquic"];
-        assert!(scenario.transports.iter().all(|t| all.contains(&t.as_str())));
+        assert!(
+            scenario
+                .transports
+                .iter()
+                .all(|t| all.contains(&t.as_str()))
+        );
         assert_eq!(scenario.paths[0].kind, PathKind::Wifi, "{name}");
         assert_eq!(scenario.paths[1].kind, PathKind::Cellular, "{name}");
         assert!(scenario.path_index("cellular").is_some());

@@ -18,15 +18,28 @@ fn each_result_has_a_study_numbers_and_criteria() {
         let text = study::builtin::paper(file).unwrap_or_else(|| panic!("no {file}"));
         let document = Document::parse(text, file).unwrap_or_else(|e| panic!("{e}"));
         let reproduction = document.reproduction();
-        assert!(ids.insert(reproduction.id.clone()), "{} is there twice", reproduction.id);
-        assert!(reproduction.source.contains("MultiMob, section"), "{file} cites no section");
+        assert!(
+            ids.insert(reproduction.id.clone()),
+            "{} is there twice",
+            reproduction.id
+        );
+        assert!(
+            reproduction.source.contains("MultiMob, section"),
+            "{file} cites no section"
+        );
         let numbers = reproduction.figures.iter().flat_map(|f| &f.curves);
-        let numbers = numbers.filter(|c| c.value.is_some() || !c.values.is_empty()).count();
+        let numbers = numbers
+            .filter(|c| c.value.is_some() || !c.values.is_empty())
+            .count();
         // What FAST_JOIN gains, and the field's delays, are told without figures.
         let told = ["M5", "M9"].contains(&reproduction.id.as_str());
         assert!(numbers > 0 || told, "{file} has no number of the paper");
     }
-    assert!(used.iter().map(String::as_str).eq(PAPERS.iter().map(|(name, _)| *name)));
+    assert!(
+        used.iter()
+            .map(String::as_str)
+            .eq(PAPERS.iter().map(|(name, _)| *name))
+    );
     let expected: BTreeSet<String> = (1..=9).map(|n| format!("M{n}")).collect();
     assert_eq!(ids, expected);
 }
@@ -86,24 +99,82 @@ fn what_is_right_is_read() {
     };
     assert_eq!(ratio.of.to_string(), "a at loss=5 %");
     assert_eq!(ratio.to.to_string(), "b in walk");
-    assert_eq!(ratio.of.with("queue", "none").to_string(), "a at loss=5 %, queue=none");
+    assert_eq!(
+        ratio.of.with("queue", "none").to_string(),
+        "a at loss=5 %, queue=none"
+    );
 }
 
 #[test]
 fn mistakes_name_the_line() {
     let cases = [
-        ("arm = \"b\"", "arm = \"c\"", 20, "the study has no arm `c`; expected one of a, b"),
-        ("scenario = \"walk\"", "scenario = \"wlak\"", 20, "did you mean `walk`?"),
-        ("at = { loss", "at = { los", 19, "the study has no parameter `los`"),
-        ("loss = \"5 %\"", "loss = \"6 %\"", 19, "`loss` never has the value `6 %`"),
-        ("{ \"5 %\" = 1.0 }", "{ \"7 %\" = 1.0 }", 13, "`loss` never has the value `7 %`"),
-        ("along = \"loss\"", "along = \"lost\"", 9, "the study has no parameter `lost`"),
-        ("metric = \"delay-max\"", "metric = \"delay\"", 8, "no metric that is a number is called `delay`"),
-        ("within = [0.4, 0.6]", "within = [0.6, 0.4]", 21, "the lower end comes first"),
+        (
+            "arm = \"b\"",
+            "arm = \"c\"",
+            20,
+            "the study has no arm `c`; expected one of a, b",
+        ),
+        (
+            "scenario = \"walk\"",
+            "scenario = \"wlak\"",
+            20,
+            "did you mean `walk`?",
+        ),
+        (
+            "at = { loss",
+            "at = { los",
+            19,
+            "the study has no parameter `los`",
+        ),
+        (
+            "loss = \"5 %\"",
+            "loss = \"6 %\"",
+            19,
+            "`loss` never has the value `6 %`",
+        ),
+        (
+            "{ \"5 %\" = 1.0 }",
+            "{ \"7 %\" = 1.0 }",
+            13,
+            "`loss` never has the value `7 %`",
+        ),
+        (
+            "along = \"loss\"",
+            "along = \"lost\"",
+            9,
+            "the study has no parameter `lost`",
+        ),
+        (
+            "metric = \"delay-max\"",
+            "metric = \"delay\"",
+            8,
+            "no metric that is a number is called `delay`",
+        ),
+        (
+            "within = [0.4, 0.6]",
+            "within = [0.6, 0.4]",
+            21,
+            "the lower end comes first",
+        ),
         ("most = 1.5", "most = 0.5", 28, "is no factor above 1"),
-        ("curve = \"A\"", "curve = \"B\"", 27, "no curve is called `B`"),
-        ("values = { \"5 %\" = 1.0 }", "value = 1.0", 13, "`values` go with a figure that has `along`"),
-        ("within = [0.4", "witin = [0.4", 21, "did you mean `within`?"),
+        (
+            "curve = \"A\"",
+            "curve = \"B\"",
+            27,
+            "no curve is called `B`",
+        ),
+        (
+            "values = { \"5 %\" = 1.0 }",
+            "value = 1.0",
+            13,
+            "`values` go with a figure that has `along`",
+        ),
+        (
+            "within = [0.4",
+            "witin = [0.4",
+            21,
+            "did you mean `within`?",
+        ),
         ("id = \"X1\"", "id = \"X 1\"", 2, "`X 1` is no name"),
     ];
     for (right, wrong, line, words) in cases {
@@ -111,8 +182,14 @@ fn mistakes_name_the_line() {
         assert_ne!(text, TEXT, "{right}");
         let error = read(&text).map(|_| ()).unwrap_err();
         assert!(error.contains(words), "{wrong}: {error}");
-        assert!(error.starts_with(&format!("x1.paper.toml:{line}:")), "{wrong}: {error}");
+        assert!(
+            error.starts_with(&format!("x1.paper.toml:{line}:")),
+            "{wrong}: {error}"
+        );
     }
     let none = TEXT.split("[[criterion]]").next().unwrap();
-    assert!(read(none).is_err(), "without a criterion nothing can be reproduced");
+    assert!(
+        read(none).is_err(),
+        "without a criterion nothing can be reproduced"
+    );
 }

@@ -156,9 +156,18 @@ fn named_arms_have_settings_of_their_own() {
         let [plain, fast] = [0, 1].map(|arm| plan.scenario(case, arm));
         let delay = |s: &walkabout_model::Scenario, path: usize| s.paths[path].up.delay.to_string();
         let of_case = ["10 ms", "20 ms"][case % 2];
-        assert_eq!((delay(plain, 0).as_str(), delay(plain, 1).as_str()), (of_case, "30 ms"));
-        assert_eq!((delay(fast, 0).as_str(), delay(fast, 1).as_str()), (of_case, "5 ms"));
-        assert_eq!((plain.scheduler.as_deref(), fast.scheduler.as_deref()), (None, Some("lowest-rtt")));
+        assert_eq!(
+            (delay(plain, 0).as_str(), delay(plain, 1).as_str()),
+            (of_case, "30 ms")
+        );
+        assert_eq!(
+            (delay(fast, 0).as_str(), delay(fast, 1).as_str()),
+            (of_case, "5 ms")
+        );
+        assert_eq!(
+            (plain.scheduler.as_deref(), fast.scheduler.as_deref()),
+            (None, Some("lowest-rtt"))
+        );
     }
     let (_, plan) = self::plan(&format!("world = \"emulated\"\n{NAMED}")).unwrap();
     let labels: Vec<&str> = plan.arms.iter().map(|arm| arm.label.as_str()).collect();
@@ -168,13 +177,41 @@ fn named_arms_have_settings_of_their_own() {
 #[test]
 fn mistakes_in_named_arms_have_their_line() {
     let cases = [
-        ("seeds = 2", "seeds = 2\npolicies = [\"backup\"]", "the study names its arms"),
-        ("name = \"fast\"", "name = \"plain\"", "another arm is called `plain`"),
-        ("policy = \"backup\"\nset", "set", "`mptcp-user` uses several paths; `policy` was expected"),
-        ("transport = \"quic\"", "transport = \"quic\"\npolicy = \"backup\"", "`quic` uses one path"),
-        ("\"lowest-rtt\"", "\"lowest-rt\"", "unknown scheduler `lowest-rt`"),
-        ("path.cellular.delay\" =", "path.cellular.dealy\" =", "(did you mean `delay`?)"),
-        ("path.cellular.delay\" =", "path.wifi.delay\" =", "`path.wifi.delay` is varied by a parameter"),
+        (
+            "seeds = 2",
+            "seeds = 2\npolicies = [\"backup\"]",
+            "the study names its arms",
+        ),
+        (
+            "name = \"fast\"",
+            "name = \"plain\"",
+            "another arm is called `plain`",
+        ),
+        (
+            "policy = \"backup\"\nset",
+            "set",
+            "`mptcp-user` uses several paths; `policy` was expected",
+        ),
+        (
+            "transport = \"quic\"",
+            "transport = \"quic\"\npolicy = \"backup\"",
+            "`quic` uses one path",
+        ),
+        (
+            "\"lowest-rtt\"",
+            "\"lowest-rt\"",
+            "unknown scheduler `lowest-rt`",
+        ),
+        (
+            "path.cellular.delay\" =",
+            "path.cellular.dealy\" =",
+            "(did you mean `delay`?)",
+        ),
+        (
+            "path.cellular.delay\" =",
+            "path.wifi.delay\" =",
+            "`path.wifi.delay` is varied by a parameter",
+        ),
         ("world = \"emulated\"", "world = \"nowhere\"", "nowhere"),
     ];
     for (right, wrong, words) in cases {
@@ -186,7 +223,10 @@ fn mistakes_in_named_arms_have_their_line() {
     }
     let only = "scenarios = [\"steady\"]\n[[arm]]\nname = \"k\"\ntransport = \"mptcp\"\npolicy = \"backup\"\nworld = \"emulated\"\n";
     let error = plan(only).map(|_| ()).unwrap_err();
-    assert!(error.contains("no arm takes part in the virtual world"), "{error}");
+    assert!(
+        error.contains("no arm takes part in the virtual world"),
+        "{error}"
+    );
 }
 
 #[test]

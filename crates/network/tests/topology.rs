@@ -94,7 +94,11 @@ fn a_silent_loss_of_a_share() {
         let mut lost = [0, 0];
         for id in 0..20_000u64 {
             let at = Time::from_millis(id / 10);
-            let packet = Packet { id, size: 100, payload: () };
+            let packet = Packet {
+                id,
+                size: 100,
+                payload: (),
+            };
             link.push(at, packet);
             while let Some(exit) = link.poll(at) {
                 if matches!(exit, Exit::Dropped { .. }) {

@@ -122,11 +122,10 @@ impl<K: Kernel> Oracle<K> {
     /// Takes in what the kernel told, and looks, decides and acts when that is due.
     pub fn poll(&mut self, now: Time) {
         let mut happened = self.take_in(now);
-        if self.kernel.interfaces_changed() || now >= self.interfaces_at {
-            if self.read_interfaces(now) {
-                happened = true;
-                self.quick_until = now + QUICK;
-            }
+        let changed = self.kernel.interfaces_changed();
+        if (changed || now >= self.interfaces_at) && self.read_interfaces(now) {
+            happened = true;
+            self.quick_until = now + QUICK;
         }
         if happened {
             let soonest = self.last_look.map_or(now, |last| last + QUICK_PERIOD);

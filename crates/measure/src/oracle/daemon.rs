@@ -76,8 +76,8 @@ pub enum OracleError {
 
 /// What runs.
 enum Brain {
-    Client(Oracle<Linux>),
-    Server(Follower<Linux>),
+    Client(Box<Oracle<Linux>>),
+    Server(Box<Follower<Linux>>),
 }
 
 impl Brain {
@@ -139,7 +139,7 @@ pub fn run(
             let settings = config.follow.clone();
             let begun = format!("follows clients, period {}", settings.period);
             (
-                Brain::Server(Follower::new(kernel, settings, *dry_run)),
+                Brain::Server(Box::new(Follower::new(kernel, settings, *dry_run))),
                 begun,
             )
         }
@@ -154,7 +154,7 @@ pub fn run(
             let places = Places::new(config.home.clone(), config.backup.clone());
             let begun = format!("policy {}, period {} ms", entry.name, period.as_millis());
             let oracle = Oracle::new(kernel, manager, entry.name, period, places, *dry_run);
-            (Brain::Client(oracle), begun)
+            (Brain::Client(Box::new(oracle)), begun)
         }
     };
     let door = Door::open(&config.socket)?;

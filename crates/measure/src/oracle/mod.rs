@@ -1,8 +1,8 @@
 //! How can every Multipath TCP connection of a Linux host, of applications that know nothing of
 //! it, be steered by a path manager of [`policy`]; and how can a server follow its clients?
 //!
-//! [`run`] is the daemon. The brains are state machines over the seam [`kernel::Kernel`]:
-//! [`client::Oracle`] for what this host opens, [`follow::Follower`] for what it accepts.
+//! [`run`] is the daemon. The brains are state machines over the seam `kernel::Kernel`:
+//! `client::Oracle` for what this host opens, `follow::Follower` for what it accepts.
 
 pub(crate) mod client;
 mod daemon;

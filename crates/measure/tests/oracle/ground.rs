@@ -27,6 +27,8 @@ pub const NAMES: [&str; 2] = ["wifi", "cell"];
 const SERVER: [u8; 4] = [10, 77, 0, 1];
 const PORT: u16 = 8080;
 const IPPROTO_MPTCP: i32 = 262;
+/// The name of a daemon's thread.
+pub const THREAD: &str = "oracle";
 
 /// Runs `body` in this test's own process, in new user and network namespaces.
 pub fn inside(test: &str, body: impl FnOnce()) {
@@ -142,8 +144,8 @@ impl Ground {
         });
         ip("link set lo up");
         std::fs::write("/proc/sys/net/ipv4/conf/all/rp_filter", "2").unwrap();
-        for n in 0..NAMES.len() {
-            ip(&format!("link set {} up", NAMES[n]));
+        for (n, name) in NAMES.iter().enumerate() {
+            ip(&format!("link set {name} up"));
             ground.address(n, 2);
         }
         ground
@@ -374,7 +376,12 @@ impl Running {
             stop,
             entries,
             seen: Mutex::default(),
-            thread: Some(std::thread::spawn(work)),
+            thread: Some(
+                std::thread::Builder::new()
+                    .name(THREAD.to_owned())
+                    .spawn(work)
+                    .unwrap(),
+            ),
         };
         running.wait(|e| e.kind == Kind::Started);
         running

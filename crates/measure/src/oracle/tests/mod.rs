@@ -151,13 +151,13 @@ fn random_sequence(policy: &str, seed: u64) {
         let which: usize = random.random_range(0..1_000);
         let path = which % 2;
         match random.random_range(0..14) {
-            0..=2 => stage.kernel().connect(which % 7 == 0),
+            0..=2 => stage.kernel().connect(which.is_multiple_of(7)),
             3 => stage.kernel().vanish(which),
             4 => {
                 let fake = stage.kernel();
                 let several = fake.connections.len() > 1;
                 if several && fake.connections.iter().all(|c| c.subflows.len() > 1) {
-                    fake.reset(which, which % 3 == 0);
+                    fake.reset(which, which.is_multiple_of(3));
                 }
             }
             5 => stage.kernel().lost[path] = true,
@@ -165,7 +165,7 @@ fn random_sequence(policy: &str, seed: u64) {
             7 | 8 => {
                 let fake = stage.kernel();
                 fake.interfaces[path].running ^= true;
-                fake.rang = which % 5 != 0;
+                fake.rang = !which.is_multiple_of(5);
             }
             9 => {
                 let fake = stage.kernel();
@@ -179,7 +179,7 @@ fn random_sequence(policy: &str, seed: u64) {
                 fake.rang = true;
             }
             11 => stage.kernel().overflow = true,
-            12 => stage.kernel().fail_reading = which % 2 == 0,
+            12 => stage.kernel().fail_reading = which.is_multiple_of(2),
             // Of a connection that never was.
             _ => stage.kernel().tell(EventKind::SubflowClosed, which as u32),
         }
