@@ -85,7 +85,7 @@ fn the_table_of_scenarios() {
     multimob-field-stay   Bursts of requests while the client moves about near the access point: Wi-Fi stays good
     multimob-radio        A web radio on two walks away from the Wi-Fi and back, as MultiMob's phones were taken for
     multimob-requests     Requests, each answered; Wi-Fi dies at 5 s: what does the first request behind it wait for
-    multimob-revive       A web radio whose Wi-Fi is lost, revives for a moment, and dies: who believes in it
+    multimob-revive       A web radio whose Wi-Fi loses packets, revives for a moment, and dies: who believes in it
     multimob-walk         Bursts of requests on an 80 s walk away from the Wi-Fi, as MultiMob's phones were taken for
     steady                Nothing happens: the baseline of delay and overhead on two good paths
     walk                  Away from the Wi-Fi, onto cellular, and back: who stalls, for how long, and what it costs

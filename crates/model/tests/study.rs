@@ -24,7 +24,13 @@ const POLICIES: [&str; 6] = [
     "single",
 ];
 
-const SCHEDULERS: [&str; 4] = ["client-priority", "follow", "linux-default", "lowest-rtt"];
+const SCHEDULERS: [&str; 5] = [
+    "blest",
+    "client-priority",
+    "follow",
+    "linux-default",
+    "lowest-rtt",
+];
 
 const fn stack(name: &'static str, multipath: bool) -> Stack<'static> {
     Stack { name, multipath }
@@ -338,7 +344,7 @@ fn mistakes_are_told_with_their_line() {
             "scenarios = [\"walk\"]\n[[parameter]]\nname = \"s\"\nkey = \"scheduler\"\n\
              values = [\"blest\", \"blast\"]",
             "mine.toml:7:20: with `scheduler` = `blast`, walk: `scheduler`: unknown scheduler \
-             `blast`; expected one of blest, linux-default (did you mean `blest`?)",
+             `blast`; expected one of blest, client-priority, follow, linux-default, lowest-rtt (did you mean `blest`?)",
         ),
         (
             "scenarios = [\"walk\"]\nparameter = 3",
