@@ -180,6 +180,12 @@ impl Desk {
         let (sender, commands) = mpsc::channel(COMMANDS);
         {
             let mut state = self.state();
+            if state.live.contains_key(&token) {
+                // Another channel of the session was faster, since the look above; limits are for new sessions.
+                drop(state);
+                self.join(&token, &traffic, first)?;
+                return Ok(None);
+            }
             state.archive.forget(now_s);
             if state.draining {
                 return Err(Refusal::Draining);
@@ -189,12 +195,6 @@ impl Desk {
             }
             if state.live.len() >= self.limits.sessions {
                 return Err(Refusal::Sessions);
-            }
-            if state.live.contains_key(&token) {
-                // Another channel was faster, since the look above.
-                drop(state);
-                self.join(&token, &traffic, first)?;
-                return Ok(None);
             }
             let live = Live {
                 commands: sender,
