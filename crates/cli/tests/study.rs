@@ -161,11 +161,12 @@ fn dry_run_shows_the_matrix() {
     ];
     let value = json(&stage.output(&emulated));
     assert_eq!(value["side_by_side"], 1);
-    assert!(
-        value["expected_seconds"]
-            .as_f64()
-            .is_some_and(|s| s > 360.0)
-    );
+    let alone = value["expected_seconds"].as_f64().expect("a number");
+    assert!(alone > 360.0, "{alone}");
+    let four = [&emulated[..], &["--jobs", "4"]].concat();
+    let value = json(&stage.output(&four));
+    assert_eq!(value["side_by_side"], 4);
+    assert_eq!(value["expected_seconds"].as_f64(), Some(alone / 4.0));
 }
 
 #[test]
@@ -429,7 +430,7 @@ fn mistakes_name_the_line() {
         assert_eq!(stderr(&output).lines().count(), 1, "{}", stderr(&output));
     }
     stage.study(STUDY);
-    let arguments: [(&[&str], &[&str]); 4] = [
+    let arguments: [(&[&str], &[&str]); 3] = [
         (
             &["study", "handovr"],
             &["`handovr`", "did you mean `handover`?"],
@@ -439,18 +440,6 @@ fn mistakes_name_the_line() {
             &["did you mean `virtual`?"],
         ),
         (&["study", "mine.toml", "--folders", "some"], &[]),
-        (
-            &[
-                "study",
-                "mine.toml",
-                "--world",
-                "emulated",
-                "--jobs",
-                "4",
-                "--dry-run",
-            ],
-            &["one at a time"],
-        ),
     ];
     for (arguments, words) in arguments {
         fails(&stage.output(arguments), 2, words);
@@ -544,4 +533,28 @@ fn the_emulated_world_runs_one_at_a_time_and_goes_on() {
             .count(),
         2
     );
+}
+
+/// Needs user namespaces, as every test of the emulated world.
+#[test]
+fn the_emulated_world_runs_side_by_side_when_asked_to() {
+    let stage = Stage::new();
+    let study = STUDY
+        .replace("\"quic\", \"mpquic\"", "\"quic\"")
+        .replace(", \"60 ms\"", "");
+    stage.study(&study);
+    let arguments = ["--world", "emulated", "--seeds", "6", "--jobs", "3"];
+    let mut child = stage.start("out", &arguments);
+    stage.journal_reaches("out", 1, &mut child);
+    signal(&child, Signal::SIGINT);
+    let output = child.wait_with_output().expect("our own child");
+    fails(&output, 1, &["of 6 runs are done", "--jobs 3"]);
+    let value = json(&stage.complete("out", &[&arguments[..], &["--json"]].concat()));
+    assert_eq!((&value["runs"], &value["failed"]), (&6.into(), &0.into()));
+    let journal = fs::read_to_string(stage.path("out/journal.jsonl")).expect("a journal");
+    let place = |line: &str| serde_json::from_str::<Value>(line).expect("JSON")["place"].as_u64();
+    let places: Vec<u64> = journal.lines().filter_map(place).collect();
+    let each: std::collections::BTreeSet<u64> = places.iter().copied().collect();
+    assert_eq!((places.len(), each.len()), (6, 6), "{journal}");
+    assert!(!stage.path("out/runs").exists(), "no folder is left");
 }

@@ -274,6 +274,7 @@ fn user_client(
         congestion: setup.congestion,
         scheduler: setup.scheduler,
         extensions: setup.extensions,
+        checksums: true,
     };
     let client = user::Packets::connect(setup.clock.now(), config, setup.channels)?;
     let socket = raw::Socket::client(client, setup.clock, setup.paths)?;
@@ -292,6 +293,7 @@ fn user_server(
         congestion: setup.congestion,
         scheduler: setup.scheduler,
         extensions: setup.extensions,
+        checksums: true,
     })?;
     let address = setup.address.ip();
     let socket = raw::Socket::server(server, setup.clock, address, setup.client_paths)?;
@@ -312,6 +314,8 @@ fn user_setup<'a>(setup: &PacketSetup<'a>, multipath: bool) -> user::Setup<'a> {
         congestion: setup.congestion,
         scheduler: setup.scheduler,
         extensions: setup.extensions,
+        // Packets are handed over in memory, and no stage of a link alters one.
+        checksums: false,
     }
 }
 
@@ -320,8 +324,7 @@ fn packet_client(
     multipath: bool,
 ) -> Result<Box<dyn PacketEndpoint>, SetupError> {
     let config = user_setup(setup, multipath);
-    let mut client = user::Packets::connect(Time::ZERO, config, setup.channels)?;
-    client.trust_packets();
+    let client = user::Packets::connect(Time::ZERO, config, setup.channels)?;
     Ok(Box::new(client))
 }
 
@@ -329,8 +332,7 @@ fn packet_server(
     setup: &PacketSetup<'_>,
     multipath: bool,
 ) -> Result<Box<dyn PacketEndpoint>, SetupError> {
-    let mut server = user::Packets::listen(user_setup(setup, multipath))?;
-    server.trust_packets();
+    let server = user::Packets::listen(user_setup(setup, multipath))?;
     Ok(Box::new(server))
 }
 

@@ -90,7 +90,7 @@ fn tuple_of(segment: &Segment<'_>) -> Tuple {
 impl Stack {
     /// An IP packet arrived; what is not a valid segment is counted and dropped.
     pub fn receive(&mut self, now: Time, packet: &[u8]) {
-        let segment = Segment::read(packet, !self.trusts_packets);
+        let segment = Segment::read(packet, self.host.config.subflow.checksums);
         let Ok(segment) = &segment else {
             self.host.counters.malformed += 1;
             return;

@@ -144,8 +144,6 @@ pub struct Stack {
     resets: VecDeque<StrayReset>,
     /// Those whose timers are due, while they are looked at.
     due: Vec<usize>,
-    /// Whether TCP's checksums of packets that arrive are taken for right.
-    trusts_packets: bool,
 }
 
 impl Stack {
@@ -170,14 +168,7 @@ impl Stack {
             ready: VecDeque::new(),
             resets: VecDeque::new(),
             due: Vec::new(),
-            trusts_packets: false,
         }
-    }
-
-    /// Packets arrive as they were sent, because nothing between could alter them: from now on
-    /// TCP's checksums of those that arrive are not verified.
-    pub fn trust_packets(&mut self) {
-        self.trusts_packets = true;
     }
 
     /// Accepts connections at `address` from now on; an unspecified one stands for all.

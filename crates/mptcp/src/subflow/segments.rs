@@ -80,7 +80,7 @@ impl Subflow {
             self.pending.ack = false;
         }
         self.counters.sent_segments += 1;
-        segment.emit(packet)
+        segment.write(packet, self.config.checksums)
     }
 
     fn timestamps_option(&self, now: Time) -> Option<Timestamps> {
@@ -169,7 +169,7 @@ impl Subflow {
         self.handshake.sent += 1;
         self.handshake.due = false;
         self.counters.sent_segments += 1;
-        segment.emit(packet)
+        segment.write(packet, self.config.checksums)
     }
 
     /// Writes a reset; with an acknowledgement if one is given (RFC 9293, section 3.10.7.1).
@@ -202,6 +202,6 @@ impl Subflow {
             payload: &[],
         };
         self.counters.sent_segments += 1;
-        segment.emit(packet)
+        segment.write(packet, self.config.checksums)
     }
 }

@@ -150,6 +150,12 @@ impl<'a> Segment<'a> {
     /// When the options take more than [`super::OPTION_SPACE`], the addresses are of different
     /// families, the payload takes the packet beyond 65,535 bytes, or `packet` is too small.
     pub fn emit(&self, packet: &mut [u8]) -> usize {
+        self.write(packet, true)
+    }
+
+    /// [`Segment::emit`] that leaves TCP's checksum at 0 unless `sum`.
+    #[inline]
+    pub(crate) fn write(&self, packet: &mut [u8], sum: bool) -> usize {
         let header = ip::Header {
             source: self.source.ip(),
             destination: self.destination.ip(),
@@ -175,9 +181,11 @@ impl<'a> Segment<'a> {
         self.options
             .emit_as_long(options, &mut segment[FIXED_HEADER..]);
         segment[FIXED_HEADER + options..].copy_from_slice(self.payload);
-        let mut sum = header.pseudo_header(length);
-        sum.add(segment);
-        segment[16..18].copy_from_slice(&sum.checksum().to_be_bytes());
+        if sum {
+            let mut sum = header.pseudo_header(length);
+            sum.add(segment);
+            segment[16..18].copy_from_slice(&sum.checksum().to_be_bytes());
+        }
         header.len() + length
     }
 

@@ -39,7 +39,7 @@ pub struct Reproduce {
     /// So many seeds instead of each study's.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     seeds: Option<u64>,
-    /// Runs side by side in the virtual world; one per core by default.
+    /// Runs side by side; by default one per core in the virtual world, one in the emulated one.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
     /// Fail when something is not reproduced, or can't be decided; without it verdicts are data.

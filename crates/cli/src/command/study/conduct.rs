@@ -21,10 +21,11 @@ pub fn side_by_side(world: World, jobs: Option<u16>) -> Result<usize, Failure> {
     let cores = || std::thread::available_parallelism().map_or(1, |n| n.get());
     match (world, jobs) {
         (World::Virtual, jobs) => Ok(jobs.map_or_else(cores, usize::from)),
-        (World::Emulated | World::Live, None | Some(1)) => Ok(1),
-        (World::Emulated | World::Live, Some(_)) => Err(Failure::usage(
-            "in the emulated world the runs of a study go one at a time, so that none disturbs \
-             another; leave --jobs out",
+        // One at a time is what disturbs least; more where that is asked for.
+        (World::Emulated, jobs) => Ok(jobs.map_or(1, usize::from)),
+        (World::Live, None | Some(1)) => Ok(1),
+        (World::Live, Some(_)) => Err(Failure::usage(
+            "in the live world runs go one at a time: there is one network; leave --jobs out",
         )),
     }
 }
@@ -78,7 +79,7 @@ pub fn conduct(
             execute::in_virtual_time(experiment, out, &pending, jobs, interrupted, simulate, step)
         }
         World::Emulated | World::Live => {
-            execute::in_real_time(experiment, out, &pending, interrupted, step)
+            execute::in_real_time(experiment, out, &pending, jobs, interrupted, step)
         }
     };
     watch.finish();

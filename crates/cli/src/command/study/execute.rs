@@ -1,5 +1,5 @@
-//! How are the runs of a study carried out? Side by side in virtual time, one after the other in
-//! real time; a run that panics is a run that failed.
+//! How are the runs of a study carried out? Side by side, in virtual time and in namespaces; a run
+//! that panics is a run that failed.
 
 use super::experiment::Experiment;
 use super::outcome::Outcome;
@@ -142,11 +142,13 @@ fn one(experiment: &Experiment, out: &Path, place: usize, simulate: &Simulate<'_
     outcome
 }
 
-/// Carries out the runs at the `pending` places one after the other in network namespaces.
+/// Carries out the runs at the `pending` places in network namespaces, at most `jobs` side by side,
+/// in their order; fewer when the machine cannot time them.
 pub fn in_real_time(
     experiment: &Experiment,
     out: &Path,
     pending: &[usize],
+    jobs: usize,
     interrupted: &AtomicBool,
     mut step: impl FnMut(Step) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
@@ -155,49 +157,64 @@ pub fn in_real_time(
             std::env::current_exe().map_err(Failure::failed)?,
             vec!["worker".to_owned()],
         ),
-        jobs: 1,
+        jobs,
     };
-    for &place in pending {
-        if interrupted.load(Ordering::Relaxed) {
-            return Ok(());
-        }
-        let spec = experiment.spec(place, out);
-        let folder = spec.folder.clone();
-        let unusable = |e: io::Error| Failure::failed(format!("{}: {e}", folder.display()));
-        cleared(&folder).map_err(unusable)?;
-        let mut failed = None;
-        let mut told = Ok(());
-        crew.run(&[spec], interrupted, |event| match event {
-            Progress::Ended { result, .. } => failed = result.err(),
-            Progress::Started { .. } | Progress::At { .. } => {
-                if told.is_ok() {
-                    told = step(Step::Tick);
+    let specs: Vec<RunSpec> = pending.iter().map(|&p| experiment.spec(p, out)).collect();
+    let clear = |spec: &RunSpec| {
+        cleared(&spec.folder)
+            .map_err(|e| Failure::failed(format!("{}: {e}", spec.folder.display())))
+    };
+    specs.iter().try_for_each(clear)?;
+    // Raised by the user, or because what ended cannot be written down.
+    let stopped = AtomicBool::new(interrupted.load(Ordering::Relaxed));
+    let mut told = Ok(());
+    let watch = |event: Progress| {
+        let stopping = stopped.load(Ordering::Relaxed) || interrupted.load(Ordering::Relaxed);
+        let result = match event {
+            Progress::Started { .. } | Progress::At { .. } => step(Step::Tick),
+            Progress::Ended { run, result } => match result.err() {
+                // It was told to stop, and is done again when the study goes on.
+                Some(_) if stopping => clear(&specs[run]),
+                Some(failed) if failed.impossible => Err(Failure::impossible(failed.error)),
+                failed => {
+                    let failed = failed.map(|failed| failed.error);
+                    real_outcome(experiment, pending[run], &specs[run], failed)
+                        .and_then(|outcome| step(Step::Ended(pending[run], outcome)))
                 }
-            }
-        })
-        .map_err(|e| Failure::failed(format!("a run could not be started: {e}")))?;
-        told?;
-        let outcome = match failed {
-            // It was told to stop, and is done again when the study goes on.
-            Some(_) if interrupted.load(Ordering::Relaxed) => {
-                return cleared(&folder).map_err(unusable);
-            }
-            Some(failed) if failed.impossible => return Err(Failure::impossible(failed.error)),
-            Some(failed) => Outcome::failed(failed.error),
-            None => match RunFolder::open(&folder) {
-                Ok(run) => Outcome::of(&run),
-                Err(error) => Outcome::failed(error),
             },
         };
-        let mut outcome = outcome;
-        match is_kept(experiment.study().folders, &outcome) && folder.exists() {
-            true => outcome.folder = Some(experiment.folder(place)),
-            false => cleared(&folder).map_err(unusable)?,
+        if told.is_ok() {
+            told = result;
         }
-        step(Step::Ended(place, outcome))?;
-    }
+        stopped.store(stopping || told.is_err(), Ordering::Relaxed);
+    };
+    crew.run(&specs, &stopped, watch)
+        .map_err(|e| Failure::failed(format!("a run could not be started: {e}")))?;
+    told?;
     tidied(out);
     Ok(())
+}
+
+/// What came of a run in real time, from its folder, which is kept or removed.
+fn real_outcome(
+    experiment: &Experiment,
+    place: usize,
+    spec: &RunSpec,
+    failed: Option<String>,
+) -> Result<Outcome, Failure> {
+    let mut outcome = match failed {
+        Some(error) => Outcome::failed(error),
+        None => match RunFolder::open(&spec.folder) {
+            Ok(run) => Outcome::of(&run),
+            Err(error) => Outcome::failed(error),
+        },
+    };
+    match is_kept(experiment.study().folders, &outcome) && spec.folder.exists() {
+        true => outcome.folder = Some(experiment.folder(place)),
+        false => cleared(&spec.folder)
+            .map_err(|e| Failure::failed(format!("{}: {e}", spec.folder.display())))?,
+    }
+    Ok(outcome)
 }
 
 fn is_kept(folders: Folders, outcome: &Outcome) -> bool {

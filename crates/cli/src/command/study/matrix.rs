@@ -26,7 +26,7 @@ pub fn show(experiment: &Experiment, jobs: usize, json: bool) -> Option<Value> {
     let study = experiment.study();
     let expected = match study.world {
         World::Virtual => probed(experiment, jobs),
-        World::Emulated | World::Live => real(experiment),
+        World::Emulated | World::Live => real(experiment, jobs),
     };
     if json {
         let cases = plan.cases.iter().map(|case| {
@@ -88,12 +88,12 @@ pub fn show(experiment: &Experiment, jobs: usize, json: bool) -> Option<Value> {
 }
 
 /// In real time a run takes its duration.
-fn real(experiment: &Experiment) -> Expected {
+fn real(experiment: &Experiment, jobs: usize) -> Expected {
     let cases = &experiment.plan.cases;
     let runs = experiment.plan.runs.iter();
     let each = runs.map(|run| (cases[run.case].scenario.duration.get() + OVERHEAD).as_secs_f64());
     Expected {
-        seconds: Some(each.sum()),
+        seconds: Some(each.sum::<f64>() / jobs as f64),
         from: "from the scenarios' durations".to_owned(),
     }
 }

@@ -41,7 +41,7 @@ pub struct Study {
     /// must not differ.
     #[arg(long)]
     a_a: bool,
-    /// Runs side by side in the virtual world; one per core by default.
+    /// Runs side by side; by default one per core in the virtual world, one in the emulated one.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     jobs: Option<u16>,
     /// Another world than the study's: `virtual` or `emulated`.

@@ -117,11 +117,6 @@ impl Packets {
         })
     }
 
-    /// In virtual time packets are handed over in memory, and no stage of a link alters one.
-    pub fn trust_packets(&mut self) {
-        self.stack.trust_packets();
-    }
-
     /// The path of a client's address.
     pub(super) fn path_of(&self, client: IpAddr) -> Option<PathIndex> {
         let index = self.paths.iter().position(|path| path.client == client)?;

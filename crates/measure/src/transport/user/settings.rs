@@ -34,6 +34,8 @@ pub struct Setup<'a> {
     pub scheduler: Option<&'a str>,
     /// Extensions of Multipath TCP.
     pub extensions: &'a Multipath,
+    /// Whether anything could alter a packet on its way, so that TCP's checksums matter.
+    pub checksums: bool,
 }
 
 /// Why an end could not be set up.
@@ -139,6 +141,7 @@ pub(super) fn config(setup: &Setup<'_>) -> Result<Config, UserError> {
         extensions: extensions(setup.extensions),
         subflow: subflow::Config {
             mss: MTU - headers,
+            checksums: setup.checksums,
             ..subflow::Config::default()
         },
     })
