@@ -1,7 +1,7 @@
 //! One direction of a path: its link, and what is known of the packets inside. The emulator and
 //! the virtual world move packets through the same lanes.
 
-use crate::recording::{Fate, Head, PacketObservation, Sink};
+use crate::recording::{Fate, PacketObservation, SNAP_LENGTH, Sink};
 use model::record::LinkState;
 use model::{Direction, Name, PathIndex, Time};
 use network::link::{Exit, Link, Packet};
@@ -36,8 +36,8 @@ impl PacketBuf {
         &self.bytes[..self.length]
     }
 
-    fn head(&self) -> Head {
-        Head::of_buffer(&self.bytes, self.length)
+    fn head(&self) -> &[u8] {
+        &self.bytes[..self.length.min(SNAP_LENGTH)]
     }
 }
 
@@ -84,11 +84,11 @@ impl Lane {
 
     /// The observation of a packet that left, and forgets it. The time is the event's own,
     /// not that of a late emulator; `refused` is the reason why the device did not take it.
-    pub(crate) fn observe(
+    pub(crate) fn observe<'e>(
         &mut self,
-        exit: &Exit<PacketBuf>,
+        exit: &'e Exit<PacketBuf>,
         refused: Option<&'static str>,
-    ) -> PacketObservation {
+    ) -> PacketObservation<&'e [u8]> {
         let packet = exit.packet();
         let index = packet.id.checked_sub(self.first).map(|i| i as usize);
         if let Some(slot) = index.and_then(|i| self.inside.get_mut(i)) {
@@ -115,7 +115,7 @@ impl Lane {
     }
 
     /// Observations of the packets that are still inside.
-    pub(crate) fn remaining(&mut self) -> Vec<PacketObservation> {
+    pub(crate) fn remaining(&mut self) -> Vec<PacketObservation<&[u8]>> {
         let inside = std::mem::take(&mut self.inside);
         let first = self.first;
         let is_inside = |id: u64| {

@@ -337,8 +337,9 @@ impl EventLoop {
         self.now = until;
         for lane in &mut self.lanes {
             lane.log_state(until, sink);
+            let name = lane.name.clone();
             for packet in lane.remaining() {
-                sink.packet(&lane.name, &packet);
+                sink.packet(&name, &packet);
             }
         }
     }
