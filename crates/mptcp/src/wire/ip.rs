@@ -87,7 +87,11 @@ impl Header {
         }
         let packet = packet.get(..total).ok_or(ParseError::Truncated)?;
         let (header, carried) = packet.split_at(header);
-        if checksum::checksum(header) != 0 {
+        let checksum = match header.len() {
+            V4_LENGTH => checksum::of_header(fixed),
+            _ => checksum::checksum(header),
+        };
+        if checksum != 0 {
             return Err(ParseError::Checksum("IPv4"));
         }
         // A fragment: more follow, or it is not the first.
@@ -166,7 +170,7 @@ impl Header {
                 header[9] = TCP;
                 header[12..16].copy_from_slice(&source.octets());
                 header[16..20].copy_from_slice(&destination.octets());
-                let checksum = checksum::checksum(&header);
+                let checksum = checksum::of_header(&header);
                 header[10..12].copy_from_slice(&checksum.to_be_bytes());
                 out.put_slice(&header);
             }
