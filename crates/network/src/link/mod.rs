@@ -240,6 +240,9 @@ impl<P: Clone> Link<P> {
     /// index; the packet to move next.
     #[inline(always)]
     fn onward(&mut self, index: usize) -> Option<(usize, Packet<P>)> {
+        if self.out.passed.is_empty() {
+            return self.moving.pop();
+        }
         let last = self.out.passed.pop();
         if self.out.passed.is_empty()
             && let Some(packet) = last
