@@ -300,12 +300,12 @@ impl EventLoop {
 
     /// Puts everything that an end has to send onto its links.
     fn send(&mut self, is_client: bool) {
-        loop {
+        let end = match is_client {
+            true => &mut *self.client_end,
+            false => &mut *self.server_end,
+        };
+        while end.may_transmit() {
             let mut buffer = self.spare.pop().unwrap_or_else(PacketBuf::new);
-            let end = match is_client {
-                true => &mut self.client_end,
-                false => &mut self.server_end,
-            };
             let Some((length, path)) = end.transmit(self.now, &mut buffer.bytes[..]) else {
                 self.spare.push(buffer);
                 return;
