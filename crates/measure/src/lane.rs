@@ -6,6 +6,7 @@ use model::record::LinkState;
 use model::{Direction, Name, PathIndex, Time};
 use network::link::{Exit, Link, Packet};
 use std::collections::VecDeque;
+use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
 /// How often each link's state is written down, besides at its changes.
@@ -15,21 +16,38 @@ pub(crate) const DEVICE_DOWN: &str = "device-down";
 /// Room for one packet: the MTU and some to spare.
 pub(crate) const ROOM: usize = 2_048;
 
-/// A packet's bytes on their way through a link.
+/// A packet's bytes on their way through a link: a pointer, as it moves often.
 #[derive(Clone, Debug)]
-pub struct PacketBuf {
-    pub(crate) bytes: Box<[u8; ROOM]>,
-    pub(crate) length: usize,
+pub struct PacketBuf(Box<Contents>);
+
+/// What is in a [`PacketBuf`].
+#[derive(Clone, Debug)]
+pub struct Contents {
     pub(crate) enqueued: Time,
+    pub(crate) length: usize,
+    pub(crate) bytes: [u8; ROOM],
+}
+
+impl Deref for PacketBuf {
+    type Target = Contents;
+    fn deref(&self) -> &Contents {
+        &self.0
+    }
+}
+
+impl DerefMut for PacketBuf {
+    fn deref_mut(&mut self) -> &mut Contents {
+        &mut self.0
+    }
 }
 
 impl PacketBuf {
     pub(crate) fn new() -> PacketBuf {
-        PacketBuf {
-            bytes: Box::new([0; ROOM]),
-            length: 0,
+        PacketBuf(Box::new(Contents {
             enqueued: Time::ZERO,
-        }
+            length: 0,
+            bytes: [0; ROOM],
+        }))
     }
 
     pub(crate) fn packet(&self) -> &[u8] {
@@ -167,10 +185,9 @@ mod tests {
     }
 
     fn packet(length: usize) -> PacketBuf {
-        PacketBuf {
-            length,
-            ..PacketBuf::new()
-        }
+        let mut packet = PacketBuf::new();
+        packet.length = length;
+        packet
     }
 
     #[test]

@@ -227,8 +227,16 @@ impl Stack {
     /// Writes at most `most` bytes of what was enqueued, as much as the send buffer has room for;
     /// returns how much.
     pub fn admit(&mut self, now: Time, connection: ConnectionId, most: usize) -> usize {
-        self.with(now, connection, |c, ctx| c.admit(ctx, most))
-            .unwrap_or(0)
+        let Some(slot) = self.slots.find(connection) else {
+            return 0;
+        };
+        let entry = self.slots.get_mut(slot).filter(|s| !s.connection.released);
+        let count = entry.map_or(0, |s| s.connection.admit(&mut self.host.context(now), most));
+        // Mostly there is no room, and nothing to look after.
+        if count > 0 {
+            self.settle(now, slot);
+        }
+        count
     }
 
     /// Reads what has arrived; returns how much, 0 when nothing waits.

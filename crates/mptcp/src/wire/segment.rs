@@ -146,8 +146,10 @@ impl<'a> Segment<'a> {
         let u16_at = |at| u16::from_be_bytes([fixed[at], fixed[at + 1]]);
         let seq_at = |at| Seq(u32::from(u16_at(at)) << 16 | u32::from(u16_at(at + 2)));
         let flags = Flags::from_byte(fixed[13]);
-        self.source = SocketAddr::new(header.source, u16_at(0));
-        self.destination = SocketAddr::new(header.destination, u16_at(2));
+        self.source = header.source;
+        self.source.set_port(u16_at(0));
+        self.destination = header.destination;
+        self.destination.set_port(u16_at(2));
         self.ecn = header.ecn;
         self.flags = flags;
         self.seq = seq_at(4);
@@ -171,8 +173,8 @@ impl<'a> Segment<'a> {
     #[inline]
     pub(crate) fn write(&self, packet: &mut [u8], sum: bool) -> usize {
         let header = ip::Header {
-            source: self.source.ip(),
-            destination: self.destination.ip(),
+            source: self.source,
+            destination: self.destination,
             ecn: self.ecn,
         };
         let options = self.options.len();
