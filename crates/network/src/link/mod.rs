@@ -245,7 +245,9 @@ impl<P: Clone> Link<P> {
             let stage = &mut self.stages[index];
             stage.poll(at, &mut self.out);
             self.due[index] = due(stage);
-            if let Some((index, packet)) = self.onward(index + 1) {
+            if index + 1 == self.stages.len() {
+                self.out.leave(at);
+            } else if let Some((index, packet)) = self.onward(index + 1) {
                 self.enter(at, index, packet);
             }
             self.next = first(&self.due);

@@ -194,11 +194,11 @@ pub(crate) fn finish(
     // In bits times nanoseconds per second, so that nothing is rounded on the way.
     let mut work = bits * 1_000_000_000;
     loop {
-        let Some(now) = rate.at(start) else {
+        let (now, until) = rate.span(start);
+        let Some(now) = now else {
             return Some(start);
         };
         let bps = now.bits_per_second();
-        let until = rate.next(start).map(|(at, _)| at);
         let nanos = match bps {
             0 => None,
             bps => quotient(work, bps),
