@@ -1,11 +1,12 @@
 //! One direction of a path: its link, and what is known of the packets inside. The emulator and
 //! the virtual world move packets through the same lanes.
 
-use crate::recording::{Fate, Head, PacketObservation, Sink};
+use crate::recording::{Fate, PacketObservation, SNAP_LENGTH, Sink};
 use model::record::LinkState;
 use model::{Direction, Name, PathIndex, Time};
 use network::link::{Exit, Link, Packet};
 use std::collections::VecDeque;
+use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
 /// How often each link's state is written down, besides at its changes.
@@ -15,29 +16,46 @@ pub(crate) const DEVICE_DOWN: &str = "device-down";
 /// Room for one packet: the MTU and some to spare.
 pub(crate) const ROOM: usize = 2_048;
 
-/// A packet's bytes on their way through a link.
+/// A packet's bytes on their way through a link: a pointer, as it moves often.
 #[derive(Clone, Debug)]
-pub struct PacketBuf {
-    pub(crate) bytes: Box<[u8; ROOM]>,
-    pub(crate) length: usize,
+pub struct PacketBuf(Box<Contents>);
+
+/// What is in a [`PacketBuf`].
+#[derive(Clone, Debug)]
+pub struct Contents {
     pub(crate) enqueued: Time,
+    pub(crate) length: usize,
+    pub(crate) bytes: [u8; ROOM],
+}
+
+impl Deref for PacketBuf {
+    type Target = Contents;
+    fn deref(&self) -> &Contents {
+        &self.0
+    }
+}
+
+impl DerefMut for PacketBuf {
+    fn deref_mut(&mut self) -> &mut Contents {
+        &mut self.0
+    }
 }
 
 impl PacketBuf {
     pub(crate) fn new() -> PacketBuf {
-        PacketBuf {
-            bytes: Box::new([0; ROOM]),
-            length: 0,
+        PacketBuf(Box::new(Contents {
             enqueued: Time::ZERO,
-        }
+            length: 0,
+            bytes: [0; ROOM],
+        }))
     }
 
     pub(crate) fn packet(&self) -> &[u8] {
         &self.bytes[..self.length]
     }
 
-    fn head(&self) -> Head {
-        Head::of_buffer(&self.bytes, self.length)
+    fn head(&self) -> &[u8] {
+        &self.bytes[..self.length.min(SNAP_LENGTH)]
     }
 }
 
@@ -84,11 +102,11 @@ impl Lane {
 
     /// The observation of a packet that left, and forgets it. The time is the event's own,
     /// not that of a late emulator; `refused` is the reason why the device did not take it.
-    pub(crate) fn observe(
+    pub(crate) fn observe<'e>(
         &mut self,
-        exit: &Exit<PacketBuf>,
+        exit: &'e Exit<PacketBuf>,
         refused: Option<&'static str>,
-    ) -> PacketObservation {
+    ) -> PacketObservation<&'e [u8]> {
         let packet = exit.packet();
         let index = packet.id.checked_sub(self.first).map(|i| i as usize);
         if let Some(slot) = index.and_then(|i| self.inside.get_mut(i)) {
@@ -115,7 +133,7 @@ impl Lane {
     }
 
     /// Observations of the packets that are still inside.
-    pub(crate) fn remaining(&mut self) -> Vec<PacketObservation> {
+    pub(crate) fn remaining(&mut self) -> Vec<PacketObservation<&[u8]>> {
         let inside = std::mem::take(&mut self.inside);
         let first = self.first;
         let is_inside = |id: u64| {
@@ -167,10 +185,9 @@ mod tests {
     }
 
     fn packet(length: usize) -> PacketBuf {
-        PacketBuf {
-            length,
-            ..PacketBuf::new()
-        }
+        let mut packet = PacketBuf::new();
+        packet.length = length;
+        packet
     }
 
     #[test]

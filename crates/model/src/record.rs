@@ -140,6 +140,7 @@ macro_rules! text_cell {
 }
 text_cell!(Name, |n| n.as_str(), |s| Some(Name::from(s)));
 text_cell!(String, |s| s.as_str(), |s| Some(s.to_owned()));
+text_cell!(Box<str>, |s| s, |s| Some(s.into()));
 text_cell!(
     Direction,
     |d| match d {
@@ -291,7 +292,7 @@ record! {
         /// When it left the link; empty if it was dropped or was still inside at the end.
         delivered_ns: Option<u64>,
         /// The stage that dropped it (`blackhole`, `drop-tail`, `random-loss` ...).
-        dropped: Option<String>,
+        dropped: Option<Box<str>>,
         /// Data sequence number of the data sequence mapping that it carries (RFC 8684, section
         /// 3.3), as it is on the wire: where only the lower 32 bits are there, these. It is that
         /// of the mapping's first byte, which may be in another packet, and of a DATA_FIN where

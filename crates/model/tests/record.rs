@@ -162,7 +162,8 @@ proptest! {
     ) {
         let [id, size_bytes, payload_bytes, enqueued_ns] = numbers;
         comes_back(&Packet {
-            path, direction, id, size_bytes, payload_bytes, enqueued_ns, delivered_ns, dropped,
+            path, direction, id, size_bytes, payload_bytes, enqueued_ns, delivered_ns,
+            dropped: dropped.map(String::into_boxed_str),
             dsn, data_ack,
         });
     }

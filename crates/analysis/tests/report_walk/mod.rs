@@ -178,7 +178,7 @@ fn messages(run: &mut RunFolder, b: &Behaviour, seed: Seed, period_ms: u64, radi
                     payload_bytes: payload,
                     enqueued_ns: at_us * 1_000,
                     delivered_ns: (!dropped).then_some(at_us * 1_000 + delay_us * 500),
-                    dropped: dropped.then(|| "blackhole".to_owned()),
+                    dropped: dropped.then(|| "blackhole".into()),
                     dsn: None,
                     data_ack: None,
                 });

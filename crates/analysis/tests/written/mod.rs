@@ -78,7 +78,7 @@ impl Run {
             payload_bytes: payload,
             enqueued_ns,
             delivered_ns: dropped.is_none().then_some(enqueued_ns + 10_000_000),
-            dropped: dropped.map(str::to_owned),
+            dropped: dropped.map(Box::from),
             dsn: None,
             data_ack: None,
         });

@@ -239,7 +239,7 @@ impl Emulator {
                     }
                 }
                 if self.log.is_some() {
-                    self.observations.push(lane.observe(&exit, refused));
+                    self.observations.push(lane.observe(&exit, refused).kept());
                 }
                 let (Exit::Delivered { packet, .. } | Exit::Dropped { packet, .. }) = exit;
                 if self.spare.len() < SPARE_BUFFERS {
@@ -271,7 +271,12 @@ impl Emulator {
             return Ok(timing);
         };
         for lane in &mut self.lanes {
-            log.packets(lane.remaining());
+            log.packets(
+                lane.remaining()
+                    .iter()
+                    .map(PacketObservation::kept)
+                    .collect(),
+            );
         }
         let mut lost = 0;
         for device in &mut self.devices {

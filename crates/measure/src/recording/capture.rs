@@ -16,6 +16,7 @@ use pcap_file::{DataLink, Endianness, PcapError};
 use std::borrow::Cow;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
+use std::ops::Deref;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -80,7 +81,10 @@ impl Capture {
     }
 
     /// Adds a packet, if the client saw it.
-    pub fn push(&mut self, packet: &PacketObservation) -> Result<(), RecordError> {
+    pub fn push<H: Deref<Target = [u8]>>(
+        &mut self,
+        packet: &PacketObservation<H>,
+    ) -> Result<(), RecordError> {
         let (time, flags, dropped) = match (packet.direction, packet.fate) {
             (Direction::Down, Fate::Delivered(at)) => (at, INBOUND, None),
             (Direction::Down, Fate::Dropped(..) | Fate::Inside) => return Ok(()),

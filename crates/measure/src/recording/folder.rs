@@ -66,7 +66,7 @@ impl Sink for Folder {
     fn event(&mut self, event: Event) {
         self.write(|w| w.event(&event));
     }
-    fn packet(&mut self, _: &Name, packet: &PacketObservation) {
+    fn packet(&mut self, _: &Name, packet: &PacketObservation<&[u8]>) {
         self.write(|w| w.packet(packet));
     }
 }

@@ -47,58 +47,62 @@ impl Head {
             bytes,
         }
     }
+}
 
-    /// The same of a packet of `length` bytes at the beginning of `buffer`, whatever follows it there:
-    /// a copy of fixed length is cheaper.
-    pub(crate) fn of_buffer<const N: usize>(buffer: &[u8; N], length: usize) -> Head {
-        const { assert!(N >= SNAP_LENGTH) };
-        let first = buffer.first_chunk().expect("a buffer is as long as that");
-        Head {
-            length: length.min(SNAP_LENGTH) as u8,
-            bytes: *first,
+/// What the first bytes of a packet say of what it carries.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Contents {
+    /// Bytes after the TCP or UDP header; 0 for packets of other protocols, fragments but the
+    /// first, and what can't be parsed.
+    pub(super) payload_bytes: u64,
+    /// The data sequence signal of a packet of Multipath TCP, if it has one.
+    pub(super) signal: Option<Dss>,
+}
+
+impl Contents {
+    /// Of a packet of `size` bytes in all that begins with `head`.
+    pub(super) fn of(head: &[u8], size: u32) -> Contents {
+        let Some(header) = transport(head) else {
+            return Contents {
+                payload_bytes: 0,
+                signal: None,
+            };
+        };
+        let options = match header.protocol {
+            TCP => head.get(header.start + TCP_HEADER..header.end),
+            _ => None,
+        };
+        Contents {
+            payload_bytes: u64::from(size).saturating_sub(header.end as u64),
+            signal: options.and_then(Options::data_sequence_signal),
         }
     }
+}
 
-    /// Bytes after the TCP or UDP header of a packet of `size` bytes in all; 0 for packets of
-    /// other protocols, fragments but the first, and what can't be parsed.
-    pub fn payload_bytes(&self, size: u32) -> u64 {
-        self.transport().map_or(0, |header| {
-            u64::from(size).saturating_sub(header.end as u64)
-        })
-    }
-
-    /// The data sequence signal of a packet of Multipath TCP, if it has one.
-    pub fn data_sequence_signal(&self) -> Option<Dss> {
-        let header = self.transport().filter(|header| header.protocol == TCP)?;
-        let options = self.get(header.start + TCP_HEADER..header.end)?;
-        Options::data_sequence_signal(options)
-    }
-
-    /// The TCP or UDP header, which may reach beyond what was kept.
-    fn transport(&self) -> Option<Transport> {
-        let (start, protocol) = match self.first()? >> 4 {
-            4 => {
-                let fragment_offset = u16::from_be_bytes([*self.get(6)?, *self.get(7)?]) & 0x1fff;
-                if fragment_offset != 0 {
-                    return None;
-                }
-                (usize::from(self[0] & 0x0f) * 4, *self.get(9)?)
+/// The TCP or UDP header of the packet that begins with `head`; it may reach beyond that.
+fn transport(head: &[u8]) -> Option<Transport> {
+    let (start, protocol) = match head.first()? >> 4 {
+        4 => {
+            let fragment_offset = u16::from_be_bytes([*head.get(6)?, *head.get(7)?]) & 0x1fff;
+            if fragment_offset != 0 {
+                return None;
             }
-            6 => (IPV6_HEADER, *self.get(6)?),
-            _ => return None,
-        };
-        let length = match protocol {
-            // The data offset, in 32-bit words (RFC 9293, section 3.1).
-            TCP => usize::from(self.get(start + 12)? >> 4) * 4,
-            UDP => UDP_HEADER,
-            _ => return None,
-        };
-        Some(Transport {
-            protocol,
-            start,
-            end: start + length,
-        })
-    }
+            (usize::from(head[0] & 0x0f) * 4, *head.get(9)?)
+        }
+        6 => (IPV6_HEADER, *head.get(6)?),
+        _ => return None,
+    };
+    let length = match protocol {
+        // The data offset, in 32-bit words (RFC 9293, section 3.1).
+        TCP => usize::from(head.get(start + 12)? >> 4) * 4,
+        UDP => UDP_HEADER,
+        _ => return None,
+    };
+    Some(Transport {
+        protocol,
+        start,
+        end: start + length,
+    })
 }
 
 impl Deref for Head {
@@ -130,19 +134,19 @@ mod tests {
         let mut packet = ipv4(TCP, 4);
         packet.extend([0; 32]);
         packet[24 + 12] = 8 << 4;
-        assert_eq!(Head::new(&packet).payload_bytes(1_400), 1_400 - 24 - 32);
-        assert_eq!(Head::new(&packet).payload_bytes(56), 0);
+        assert_eq!(Contents::of(&packet, 1_400).payload_bytes, 1_400 - 24 - 32);
+        assert_eq!(Contents::of(&packet, 56).payload_bytes, 0);
     }
 
     #[test]
     fn udp_in_both_versions_of_ip() {
         let mut packet = ipv4(UDP, 0);
         packet.extend([0; 8]);
-        assert_eq!(Head::new(&packet).payload_bytes(128), 100);
+        assert_eq!(Contents::of(&packet, 128).payload_bytes, 100);
         let mut packet = vec![0; 48];
         packet[0] = 0x60;
         packet[6] = UDP;
-        assert_eq!(Head::new(&packet).payload_bytes(148), 100);
+        assert_eq!(Contents::of(&packet, 148).payload_bytes, 100);
     }
 
     /// A TCP packet with these options, padded with zeros.
@@ -164,7 +168,7 @@ mod tests {
         options.extend([30, 22, 2 << 4, flags, 0, 0, 0, 9]);
         options.extend([0x80, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 1, 0, 100]);
         let found = |packet: &[u8]| {
-            let signal = Head::new(packet).data_sequence_signal()?;
+            let signal = Contents::of(packet, packet.len() as u32).signal?;
             let dsn = signal.mapping.map(|m| m.dsn.on_the_wire());
             Some((dsn, signal.data_ack.map(|ack| ack.on_the_wire())))
         };
@@ -191,13 +195,13 @@ mod tests {
 
     #[test]
     fn the_rest_counts_as_none() {
-        assert_eq!(Head::new(&[]).payload_bytes(100), 0);
-        assert_eq!(Head::new(&[0x45]).payload_bytes(100), 0);
-        assert_eq!(Head::new(&ipv4(1, 0)).payload_bytes(100), 0);
+        assert_eq!(Contents::of(&[], 100).payload_bytes, 0);
+        assert_eq!(Contents::of(&[0x45], 100).payload_bytes, 0);
+        assert_eq!(Contents::of(&ipv4(1, 0), 100).payload_bytes, 0);
         let mut later_fragment = ipv4(UDP, 0);
         later_fragment[7] = 1;
-        assert_eq!(Head::new(&later_fragment).payload_bytes(100), 0);
-        assert_eq!(Head::new(&ipv4(TCP, 0)).payload_bytes(100), 0);
+        assert_eq!(Contents::of(&later_fragment, 100).payload_bytes, 0);
+        assert_eq!(Contents::of(&ipv4(TCP, 0), 100).payload_bytes, 0);
     }
 
     #[test]

@@ -95,9 +95,10 @@ pub enum Fate {
     Inside,
 }
 
-/// What the emulator saw of one packet.
-#[derive(Clone, Debug)]
-pub struct PacketObservation {
+/// What became of one packet, and its first bytes: a copy, or `&[u8]` where it is written down at
+/// once.
+#[derive(Clone, Copy, Debug)]
+pub struct PacketObservation<H = Head> {
     /// Over which path.
     pub path: PathIndex,
     /// In which direction.
@@ -111,8 +112,23 @@ pub struct PacketObservation {
     pub enqueued: Time,
     /// What became of it.
     pub fate: Fate,
-    /// Its first bytes.
-    pub head: Head,
+    /// Its first bytes, at most [`SNAP_LENGTH`].
+    pub head: H,
+}
+
+impl PacketObservation<&[u8]> {
+    /// The same with a copy of the bytes.
+    pub fn kept(&self) -> PacketObservation {
+        PacketObservation {
+            path: self.path,
+            direction: self.direction,
+            id: self.id,
+            size: self.size,
+            enqueued: self.enqueued,
+            fate: self.fate,
+            head: Head::new(self.head),
+        }
+    }
 }
 
 enum Entry {

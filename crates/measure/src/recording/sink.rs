@@ -1,10 +1,12 @@
 //! Where rows go: to the recording thread in real time, to a folder or into memory in virtual
 //! time. Who makes rows knows no more than this.
 
+use super::head::Contents;
 use super::{Entry, Fate, Log, PacketObservation};
 use model::record::{Event, LinkState, Message, Packet, Sample};
 use model::{Name, Time};
 use mptcp::wire::mptcp::Number;
+use std::ops::Deref;
 
 /// Takes what the parts of a run see; never blocks, never fails.
 pub trait Sink {
@@ -17,7 +19,7 @@ pub trait Sink {
     /// One line of `events.jsonl`.
     fn event(&mut self, event: Event);
     /// One row of `packets`, and a packet of the captures; `path` is its path's name.
-    fn packet(&mut self, path: &Name, packet: &PacketObservation);
+    fn packet(&mut self, path: &Name, packet: &PacketObservation<&[u8]>);
     /// The oldest message without an answer was sent at `since`; told at every sample period in
     /// real time, for who watches. It is no row.
     fn unanswered(&mut self, now: Time, since: Time) {
@@ -38,8 +40,8 @@ impl Sink for Log {
     fn event(&mut self, event: Event) {
         self.send(Entry::Event(event));
     }
-    fn packet(&mut self, _: &Name, packet: &PacketObservation) {
-        self.packets(vec![packet.clone()]);
+    fn packet(&mut self, _: &Name, packet: &PacketObservation<&[u8]>) {
+        self.packets(vec![packet.kept()]);
     }
 }
 
@@ -71,28 +73,29 @@ impl Sink for Collected {
     fn event(&mut self, event: Event) {
         self.events.push(event);
     }
-    fn packet(&mut self, path: &Name, packet: &PacketObservation) {
+    fn packet(&mut self, path: &Name, packet: &PacketObservation<&[u8]>) {
         self.packets.push(packet.row(path));
     }
 }
 
-impl PacketObservation {
+impl<H: Deref<Target = [u8]>> PacketObservation<H> {
     /// The packet as a row of `packets`; `path` is its path's name.
     pub fn row(&self, path: &Name) -> Packet {
-        let signal = self.head.data_sequence_signal();
+        let contents = Contents::of(&self.head, self.size);
+        let signal = contents.signal;
         Packet {
             path: path.clone(),
             direction: self.direction,
             id: self.id,
             size_bytes: self.size.into(),
-            payload_bytes: self.head.payload_bytes(self.size),
+            payload_bytes: contents.payload_bytes,
             enqueued_ns: self.enqueued.as_nanos(),
             delivered_ns: match self.fate {
                 Fate::Delivered(at) => Some(at.as_nanos()),
                 Fate::Dropped(..) | Fate::Inside => None,
             },
             dropped: match self.fate {
-                Fate::Dropped(_, reason) => Some(reason.to_owned()),
+                Fate::Dropped(_, reason) => Some(reason.into()),
                 Fate::Delivered(_) | Fate::Inside => None,
             },
             dsn: signal.and_then(|s| s.mapping).map(|m| m.dsn.on_the_wire()),

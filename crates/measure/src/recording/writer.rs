@@ -7,6 +7,7 @@ use model::record::{Event, LinkState, Message, Packet, Sample};
 use model::{Manifest, Name};
 use std::fs::File;
 use std::io::{BufWriter, Write};
+use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -109,7 +110,10 @@ impl Writer {
             .map_err(|e| RecordError::io(&self.events_path, e))
     }
 
-    pub(super) fn packet(&mut self, packet: &PacketObservation) -> Result<(), RecordError> {
+    pub(super) fn packet<H: Deref<Target = [u8]>>(
+        &mut self,
+        packet: &PacketObservation<H>,
+    ) -> Result<(), RecordError> {
         let index = packet.path.0;
         // A path that was not named at the start has no files: a bug of the caller, and no
         // reason to lose the rest of the run.

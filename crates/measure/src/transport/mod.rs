@@ -98,6 +98,10 @@ pub trait PacketEndpoint: Endpoint {
     /// The next IP packet to send, written into `packet`: its length and the path it takes.
     /// Call it after every other call until there is none.
     fn transmit(&mut self, now: Time, packet: &mut [u8]) -> Option<(usize, PathIndex)>;
+    /// Whether [`PacketEndpoint::transmit`] may have one: false spares the call.
+    fn may_transmit(&self) -> bool {
+        true
+    }
 }
 
 /// What either end of a connection needs to be set up in virtual time.

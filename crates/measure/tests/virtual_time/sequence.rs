@@ -7,7 +7,7 @@ use analysis::folder::RunFolder;
 use model::Direction;
 use model::record::Packet;
 use mptcp::wire::key::initial_dsn;
-use mptcp::wire::{MptcpOption, Segment};
+use mptcp::wire::{MptcpOption, Options};
 use pcap_file::pcapng::{Block, PcapNgReader};
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -54,11 +54,7 @@ fn first_numbers(capture: &Path) -> (u64, u64) {
         let Block::EnhancedPacket(packet) = block.expect("a block") else {
             continue;
         };
-        // Packets that were cut are none of the handshake's.
-        let Ok(segment) = Segment::parse(&packet.data) else {
-            continue;
-        };
-        for option in &segment.options.mptcp {
+        for option in options(&packet.data).expect("an IPv4 packet of TCP").mptcp {
             if let MptcpOption::Capable(capable) = option
                 && let (Some(client), Some(server)) = (capable.sender_key, capable.receiver_key)
             {
@@ -68,6 +64,18 @@ fn first_numbers(capture: &Path) -> (u64, u64) {
         }
     }
     panic!("no keys in {}", capture.display());
+}
+
+/// The options of a packet of TCP over IPv4 without options, whose checksum virtual time leaves out.
+fn options(packet: &[u8]) -> Option<Options> {
+    let segment = packet.get(20..)?;
+    let (end, flags) = (4 * usize::from(segment.get(12)? >> 4), segment.get(13)?);
+    let options = segment.get(20..end)?;
+    Some(Options::parse(
+        options,
+        flags & 0x02 != 0,
+        flags & 0x10 != 0,
+    ))
 }
 
 /// Data with a number that arrived in one direction: where it begins, counted from `first`, where

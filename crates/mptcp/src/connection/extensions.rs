@@ -154,7 +154,7 @@ impl Connection {
                 let both = own.and(features);
                 if self.shared.agreed != both {
                     self.shared.agreed = both;
-                    self.emit(ctx, Event::Extensions(both));
+                    self.tell_agreed(ctx);
                 }
                 let answer = Extension::Offer {
                     answer: true,
@@ -165,7 +165,7 @@ impl Connection {
             (Ok(Extension::Offer { answer, features }), Role::Client) if answer => {
                 if self.extended.offer.take().is_some() {
                     self.shared.agreed = own.and(features);
-                    self.emit(ctx, Event::Extensions(self.shared.agreed));
+                    self.tell_agreed(ctx);
                 }
             }
             (Ok(Extension::RtoRequest), _) if self.shared.agreed.has(Features::RTO) => {
@@ -185,6 +185,13 @@ impl Connection {
             (Err(NotRead::Malformed | NotRead::MalformedJoin), _) => {
                 ctx.counters.malformed_extensions += 1;
             }
+        }
+    }
+
+    /// Tells what both ends agreed on, unless the connection ended before they did.
+    fn tell_agreed(&self, ctx: &mut Context<'_>) {
+        if !self.is_over() {
+            self.emit(ctx, Event::Extensions(self.shared.agreed));
         }
     }
 

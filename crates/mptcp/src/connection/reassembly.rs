@@ -132,7 +132,9 @@ impl Reassembly {
         let place = at as usize & (self.ring.len() - 1);
         let straight = bytes.len().min(self.ring.len() - place);
         self.ring[place..place + straight].copy_from_slice(&bytes[..straight]);
-        self.ring[..bytes.len() - straight].copy_from_slice(&bytes[straight..]);
+        if straight < bytes.len() {
+            self.ring[..bytes.len() - straight].copy_from_slice(&bytes[straight..]);
+        }
     }
 
     #[cold]

@@ -90,11 +90,13 @@ fn tuple_of(segment: &Segment<'_>) -> Tuple {
 impl Stack {
     /// An IP packet arrived; what is not a valid segment is counted and dropped.
     pub fn receive(&mut self, now: Time, packet: &[u8]) {
-        let segment = Segment::read(packet, self.host.config.subflow.checksums);
-        let Ok(segment) = &segment else {
+        let mut segment = Segment::unread();
+        let read = segment.read(packet, self.host.config.subflow.checksums);
+        if read.is_err() {
             self.host.counters.malformed += 1;
             return;
-        };
+        }
+        let segment = &segment;
         if let Some((slot, subflow)) = self.demux.find(tuple_of(segment))
             && let Some(entry) = self.slots.get_mut(slot)
         {

@@ -227,8 +227,16 @@ impl Stack {
     /// Writes at most `most` bytes of what was enqueued, as much as the send buffer has room for;
     /// returns how much.
     pub fn admit(&mut self, now: Time, connection: ConnectionId, most: usize) -> usize {
-        self.with(now, connection, |c, ctx| c.admit(ctx, most))
-            .unwrap_or(0)
+        let Some(slot) = self.slots.find(connection) else {
+            return 0;
+        };
+        let entry = self.slots.get_mut(slot).filter(|s| !s.connection.released);
+        let count = entry.map_or(0, |s| s.connection.admit(&mut self.host.context(now), most));
+        // Mostly there is no room, and nothing to look after.
+        if count > 0 {
+            self.settle(now, slot);
+        }
+        count
     }
 
     /// Reads what has arrived; returns how much, 0 when nothing waits.
@@ -372,11 +380,14 @@ impl Stack {
         while let Some(&slot) = self.ready.front() {
             let sent = self.slots.get_mut(slot).and_then(|s| {
                 let ctx = &mut self.host.context(now);
-                s.connection.transmit(ctx, packet)
+                let sent = s.connection.transmit(ctx, packet)?;
+                Some((sent, s.connection.is_ready()))
             });
             match sent {
-                Some((tuple, length)) => {
-                    if self.ready.len() > 1 {
+                Some(((tuple, length), more)) => {
+                    if !more {
+                        self.rest(now, slot);
+                    } else if self.ready.len() > 1 {
                         self.ready.rotate_left(1);
                     }
                     return Some(Transmit {
@@ -385,16 +396,25 @@ impl Stack {
                         destination: tuple.remote.ip(),
                     });
                 }
-                None => {
-                    self.ready.pop_front();
-                    if let Some(entry) = self.slots.get_mut(slot) {
-                        entry.queued = false;
-                    }
-                    self.settle(now, slot);
-                }
+                None => self.rest(now, slot),
             }
         }
         None
+    }
+
+    /// Whether [`Stack::transmit`] may have something: asked far more often than there is.
+    #[inline]
+    pub fn may_transmit(&self) -> bool {
+        !self.ready.is_empty() || !self.resets.is_empty()
+    }
+
+    /// The connection whose turn it is has nothing more to send.
+    fn rest(&mut self, now: Time, slot: usize) {
+        self.ready.pop_front();
+        if let Some(entry) = self.slots.get_mut(slot) {
+            entry.queued = false;
+        }
+        self.settle(now, slot);
     }
 
     /// When to call [`Stack::poll`] next; now and then that is too early, and nothing is due.

@@ -1,9 +1,7 @@
 //! How is a segment made: its numbers, window, flags and options?
 
 use super::{Kind, OptionSource, State, Subflow};
-use crate::wire::{
-    Ecn, Flags, MptcpOptions, OPTION_SPACE, Options, SackBlocks, Segment, Seq, Timestamps,
-};
+use crate::wire::{Ecn, Flags, MptcpOptions, OPTION_SPACE, Options, Segment, Seq, Timestamps};
 use bytes::Bytes;
 use model::Time;
 
@@ -69,8 +67,7 @@ impl Subflow {
         let space = OPTION_SPACE.min(self.agreed.mss.saturating_sub(draft.payload.len()));
         let room = space.saturating_sub(options.len());
         source.options(draft.kind, draft.payload, room, &mut options.mptcp);
-        let room = space.saturating_sub(options.len());
-        let complete = self.sack_blocks(room, &mut options.sack);
+        let complete = self.sack_blocks(space, options);
         let next = self.receiver.next;
         segment.window = self.receive_window.announce(next, self.acks.full_segment());
         // A data segment too full to tell of gaps does not stand for the acknowledgement that
@@ -90,13 +87,15 @@ impl Subflow {
         })
     }
 
-    /// Selective acknowledgements, as many as there is room for: what came twice, then the
-    /// newest. Whether the first is told.
-    fn sack_blocks(&mut self, room: usize, blocks: &mut SackBlocks) -> bool {
+    /// Selective acknowledgements, as many as there is room for in `space` beside the other
+    /// options: what came twice, then the newest. Whether the first is told.
+    fn sack_blocks(&mut self, space: usize, options: &mut Options) -> bool {
         let receiver = &mut self.receiver;
         if receiver.duplicate.is_none() && receiver.recent.is_empty() {
             return true;
         }
+        let room = space.saturating_sub(options.len());
+        let blocks = &mut options.sack;
         let most = room.saturating_sub(SACK_HEADER) / SACK_BLOCK;
         let most = most.min(blocks.capacity());
         if most == 0 {

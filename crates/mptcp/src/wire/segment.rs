@@ -1,7 +1,7 @@
 //! What is in a TCP segment, and how does it become an IP packet and back?
 
 use super::{Ecn, Options, Seq, ip};
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 /// The flags of a TCP header (RFC 9293, section 3.1).
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -100,12 +100,32 @@ impl<'a> Segment<'a> {
     /// Reads an IP packet and checks its checksums. What follows the IP packet's own length is
     /// ignored, and so are the urgent pointer and the reserved bits.
     pub fn parse(packet: &'a [u8]) -> Result<Segment<'a>, ParseError> {
-        Segment::read(packet, true)
+        let mut segment = Segment::unread();
+        segment.read(packet, true)?;
+        Ok(segment)
     }
 
-    /// [`Segment::parse`] that checks TCP's checksum only if `verify`.
+    /// What [`Segment::read`] fills.
     #[inline]
-    pub(crate) fn read(packet: &'a [u8], verify: bool) -> Result<Segment<'a>, ParseError> {
+    pub(crate) fn unread() -> Segment<'a> {
+        let nowhere = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
+        Segment {
+            source: nowhere,
+            destination: nowhere,
+            ecn: Ecn::NotCapable,
+            flags: Flags::default(),
+            seq: Seq(0),
+            ack: Seq(0),
+            window: 0,
+            options: Options::default(),
+            payload: &[],
+        }
+    }
+
+    /// [`Segment::parse`] to where it is to be, as it is large; checks TCP's checksum only if
+    /// `verify`.
+    #[inline]
+    pub(crate) fn read(&mut self, packet: &'a [u8], verify: bool) -> Result<(), ParseError> {
         let (header, bytes) = ip::Header::parse(packet)?;
         let (fixed, rest) = bytes
             .split_first_chunk::<FIXED_HEADER>()
@@ -126,22 +146,18 @@ impl<'a> Segment<'a> {
         let u16_at = |at| u16::from_be_bytes([fixed[at], fixed[at + 1]]);
         let seq_at = |at| Seq(u32::from(u16_at(at)) << 16 | u32::from(u16_at(at + 2)));
         let flags = Flags::from_byte(fixed[13]);
-        // In its place from the start: it is large.
-        let mut segment = Ok(Segment {
-            source: SocketAddr::new(header.source, u16_at(0)),
-            destination: SocketAddr::new(header.destination, u16_at(2)),
-            ecn: header.ecn,
-            flags,
-            seq: seq_at(4),
-            ack: if flags.ack { seq_at(8) } else { Seq(0) },
-            window: u16_at(14),
-            options: Options::default(),
-            payload,
-        });
-        if let Ok(segment) = &mut segment {
-            segment.options.read(options, flags.syn, flags.ack);
-        }
-        segment
+        self.source = header.source;
+        self.source.set_port(u16_at(0));
+        self.destination = header.destination;
+        self.destination.set_port(u16_at(2));
+        self.ecn = header.ecn;
+        self.flags = flags;
+        self.seq = seq_at(4);
+        self.ack = if flags.ack { seq_at(8) } else { Seq(0) };
+        self.window = u16_at(14);
+        self.options.read(options, flags.syn, flags.ack);
+        self.payload = payload;
+        Ok(())
     }
 
     /// Writes the IP packet with its checksums into `packet`; returns its length.
@@ -157,8 +173,8 @@ impl<'a> Segment<'a> {
     #[inline]
     pub(crate) fn write(&self, packet: &mut [u8], sum: bool) -> usize {
         let header = ip::Header {
-            source: self.source.ip(),
-            destination: self.destination.ip(),
+            source: self.source,
+            destination: self.destination,
             ecn: self.ecn,
         };
         let options = self.options.len();

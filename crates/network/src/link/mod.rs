@@ -118,22 +118,26 @@ impl LinkSnapshot {
 #[derive(Clone, Debug)]
 pub struct Link<P> {
     stages: Vec<Stage<P>>,
+    /// When each stage's next event is; [`Time::MAX`] for none.
+    due: Vec<Time>,
     /// All events up to here have happened.
     now: Time,
     out: Outlet<P>,
     /// Packets on their way to the stage of that index; empty between calls.
     moving: Vec<(usize, Packet<P>)>,
-    /// The stages' next event, and of which it is: drivers ask far more often than it changes.
-    next: Option<(Time, usize)>,
+    /// The first of `due`, and of which stage it is: drivers ask far more often than it changes.
+    next: (Time, usize),
 }
 
 impl<P: Clone> Link<P> {
     /// A link of these stages, in the order in which a packet meets them; without any, it
     /// delivers at once.
     pub fn new(stages: Vec<Stage<P>>) -> Link<P> {
-        let next = next_event(&stages);
+        let due: Vec<Time> = stages.iter().map(due).collect();
+        let next = first(&due);
         Link {
             stages,
+            due,
             now: Time::ZERO,
             out: Outlet {
                 passed: Vec::new(),
@@ -149,7 +153,7 @@ impl<P: Clone> Link<P> {
     pub fn push(&mut self, now: Time, packet: Packet<P>) {
         self.advance(now);
         self.enter(self.now, 0, packet);
-        self.next = next_event(&self.stages);
+        self.next = first(&self.due);
     }
 
     /// When to call [`Link::poll`] next: no exit is before that. `None` when the link is empty or
@@ -166,7 +170,10 @@ impl<P: Clone> Link<P> {
     /// quiet transmitter into propagation, that is when its propagation ends: nobody need look
     /// between.
     fn exit_at(&self) -> Option<Time> {
-        let (at, index) = self.next?;
+        let (at, index) = self.next;
+        if at == Time::MAX {
+            return None;
+        }
         if let Some([Stage::Rate(rate), Stage::Delay(delay)]) = self.stages.get(index..)
             && rate.lets_go_at(at)
         {
@@ -222,24 +229,38 @@ impl<P: Clone> Link<P> {
     }
 
     /// Lets everything happen that is due by `now`, each event at its own time.
-    #[inline]
+    #[inline(always)]
     fn advance(&mut self, now: Time) {
-        while let Some((at, index)) = self.next
-            && at <= now
-        {
-            self.stages[index].poll(at, &mut self.out);
-            if let Some((index, packet)) = self.onward(index + 1) {
-                self.enter(at, index, packet);
-            }
-            self.next = next_event(&self.stages);
+        if self.next.0 <= now {
+            self.catch_up(now);
         }
         self.now = self.now.max(now);
+    }
+
+    fn catch_up(&mut self, now: Time) {
+        while let (at, index) = self.next
+            && at <= now
+            && at < Time::MAX
+        {
+            let stage = &mut self.stages[index];
+            stage.poll(at, &mut self.out);
+            self.due[index] = due(stage);
+            if index + 1 == self.stages.len() {
+                self.out.leave(at);
+            } else if let Some((index, packet)) = self.onward(index + 1) {
+                self.enter(at, index, packet);
+            }
+            self.next = first(&self.due);
+        }
     }
 
     /// Takes what a stage passed on, the first packet before the others, to the stage of this
     /// index; the packet to move next.
     #[inline(always)]
     fn onward(&mut self, index: usize) -> Option<(usize, Packet<P>)> {
+        if self.out.passed.is_empty() {
+            return self.moving.pop();
+        }
         let last = self.out.passed.pop();
         if self.out.passed.is_empty()
             && let Some(packet) = last
@@ -255,29 +276,38 @@ impl<P: Clone> Link<P> {
 
     /// Moves a packet from the stage of this index on, and all that comes of it, through the
     /// stages as far as they get at `at`.
-    fn enter(&mut self, at: Time, index: usize, packet: Packet<P>) {
-        let mut next = Some((index, packet));
-        while let Some((index, packet)) = next {
+    fn enter(&mut self, at: Time, mut index: usize, mut packet: Packet<P>) {
+        loop {
             match self.stages.get_mut(index) {
-                Some(stage) => stage.push(at, packet, &mut self.out),
+                Some(stage) => {
+                    stage.push(at, packet, &mut self.out);
+                    self.due[index] = due(stage);
+                }
                 None => self.out.exits.push_back(Exit::Delivered { packet, at }),
             }
-            next = self.onward(index + 1);
+            match self.onward(index + 1) {
+                Some(next) => (index, packet) = next,
+                None => return,
+            }
         }
     }
+}
+
+/// When a stage's next event is; [`Time::MAX`] for none.
+#[inline]
+fn due<P: Clone>(stage: &Stage<P>) -> Time {
+    stage.poll_at().unwrap_or(Time::MAX)
 }
 
 /// The earliest event and its stage; of events at the same time the one nearest to the link's
 /// end, so that what has waited longer moves first.
 #[inline]
-fn next_event<P: Clone>(stages: &[Stage<P>]) -> Option<(Time, usize)> {
-    let mut next: Option<(Time, usize)> = None;
-    for (index, stage) in stages.iter().enumerate() {
-        if let Some(at) = stage.poll_at()
-            && next.is_none_or(|(earliest, _)| at <= earliest)
-        {
-            next = Some((at, index));
+fn first(due: &[Time]) -> (Time, usize) {
+    let mut first = (Time::MAX, 0);
+    for (index, &at) in due.iter().enumerate() {
+        if at <= first.0 {
+            first = (at, index);
         }
     }
-    next
+    first
 }

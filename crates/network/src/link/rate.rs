@@ -194,25 +194,33 @@ pub(crate) fn finish(
     // In bits times nanoseconds per second, so that nothing is rounded on the way.
     let mut work = bits * 1_000_000_000;
     loop {
-        let Some(now) = rate.at(start) else {
+        let (now, until) = rate.span(start);
+        let Some(now) = now else {
             return Some(start);
         };
-        let bps = u128::from(now.bits_per_second());
-        let until = rate.next(start).map(|(at, _)| at);
+        let bps = now.bits_per_second();
         let nanos = match bps {
             0 => None,
-            bps => u64::try_from(work.div_ceil(bps)).ok(),
+            bps => quotient(work, bps),
         };
         let end = nanos.map(|n| start + std::time::Duration::from_nanos(n));
         match (end, until) {
             (Some(end), None) => return Some(end),
             (Some(end), Some(until)) if end <= until => return Some(end),
             (_, Some(until)) => {
-                work -= (bps * (until - start).as_nanos()).min(work);
+                work -= (u128::from(bps) * (until - start).as_nanos()).min(work);
                 start = until;
             }
             (None, None) => return None,
         }
+    }
+}
+
+/// `work / bps`, rounded up. A packet's work fits in 64 bits, whose division is much cheaper.
+fn quotient(work: u128, bps: u64) -> Option<u64> {
+    match u64::try_from(work) {
+        Ok(work) => Some(work.div_ceil(bps)),
+        Err(_) => u64::try_from(work.div_ceil(bps.into())).ok(),
     }
 }
 

@@ -53,6 +53,14 @@ impl<P> Outlet<P> {
         self.passed.push(packet);
     }
 
+    /// Lets out of the link what its last stage passed on.
+    #[inline]
+    pub(super) fn leave(&mut self, at: Time) {
+        for packet in self.passed.drain(..) {
+            self.exits.push_back(Exit::Delivered { packet, at });
+        }
+    }
+
     /// Drops `packet` at `at`; the reason is a name of [`super::list::STAGES`].
     pub fn drop(&mut self, packet: Packet<P>, at: Time, reason: &'static str) {
         self.exits.push_back(Exit::Dropped { packet, at, reason });

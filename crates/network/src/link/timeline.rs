@@ -34,17 +34,29 @@ impl<T: Copy> Timeline<T> {
     }
 
     /// The value at `now`; a change holds from its own instant on.
+    #[inline]
     pub fn at(&self, now: Time) -> T {
-        match self.passed(now) {
-            0 => self.start,
-            n => self.changes[n - 1].1,
-        }
+        self.span(now).0
     }
 
     /// The first change after `now`, and the value from then on.
     pub fn next(&self, now: Time) -> Option<(Time, T)> {
         let (at, _) = *self.changes.get(self.passed(now))?;
         Some((at, self.at(at)))
+    }
+
+    /// The value at `now`, and when it changes next.
+    #[inline]
+    pub fn span(&self, now: Time) -> (T, Option<Time>) {
+        if self.changes.is_empty() {
+            return (self.start, None);
+        }
+        let passed = self.passed(now);
+        let value = match passed {
+            0 => self.start,
+            n => self.changes[n - 1].1,
+        };
+        (value, self.changes.get(passed).map(|&(at, _)| at))
     }
 
     /// When the value changes, in order.
@@ -80,5 +92,7 @@ mod tests {
         assert_eq!(line.next(s(9)), Some((s(10), 2)));
         assert_eq!(line.next(s(10)), Some((s(20), 4)));
         assert_eq!(line.next(s(20)), None);
+        assert_eq!(line.span(s(10)), (2, Some(s(20))));
+        assert_eq!(line.span(s(20)), (4, None));
     }
 }

@@ -170,6 +170,10 @@ impl PacketEndpoint for Packets {
         self.stack.receive(now, packet);
     }
 
+    fn may_transmit(&self) -> bool {
+        self.stack.may_transmit()
+    }
+
     fn transmit(&mut self, now: Time, packet: &mut [u8]) -> Option<(usize, PathIndex)> {
         loop {
             let sent = self.stack.transmit(now, packet)?;

@@ -71,7 +71,7 @@ impl Sink for Tee {
         self.log.event(event.clone());
         self.tell(|run| LiveRecord::Event { run, event });
     }
-    fn packet(&mut self, path: &Name, packet: &PacketObservation) {
+    fn packet(&mut self, path: &Name, packet: &PacketObservation<&[u8]>) {
         self.log.packet(path, packet);
     }
     fn unanswered(&mut self, now: Time, since: Time) {

@@ -49,6 +49,8 @@ pub(super) struct EventLoop {
     /// When the state of the links is written down, besides at every period.
     state_changes: std::vec::IntoIter<Time>,
     next_states: Time,
+    /// When the next failure or record of the links' states is due.
+    next_note: Time,
     /// Packets and turns so far.
     events: u64,
 }
@@ -124,6 +126,7 @@ impl EventLoop {
             usable: vec![true; scenario.paths.len()],
             state_changes: state_changes.into_iter(),
             next_states: Time::ZERO,
+            next_note: Time::ZERO,
             events: 0,
         })
     }
@@ -166,8 +169,11 @@ impl EventLoop {
                     events: EVENTS_AT_ONCE,
                 });
             }
-            self.carry_out_failures(sink);
-            self.log_states(sink);
+            if self.next_note <= self.now {
+                self.carry_out_failures(sink);
+                self.log_states(sink);
+                self.next_note = self.note_due();
+            }
             for lane in 0..self.lanes.len() {
                 if self.lane_due[lane] <= self.now {
                     self.deliver(lane, sink);
@@ -209,15 +215,16 @@ impl EventLoop {
 
     /// The earliest moment at which something is due.
     fn due(&self) -> Time {
+        let due = self.client_due.min(self.server_due).min(self.next_note);
+        let lanes = self.lane_due.iter().copied();
+        lanes.fold(due, Time::min).max(self.now)
+    }
+
+    fn note_due(&self) -> Time {
         let step = self.steps.as_slice().first().map(|step| step.at);
         let change = self.state_changes.as_slice().first().copied();
-        let others = self.client_due.min(self.server_due).min(self.next_states);
-        let due = [step, change].into_iter().flatten().fold(others, Time::min);
-        self.lane_due
-            .iter()
-            .copied()
-            .fold(due, Time::min)
-            .max(self.now)
+        let due = [step, change].into_iter().flatten();
+        due.fold(self.next_states, Time::min)
     }
 
     fn carry_out_failures(&mut self, sink: &mut dyn Sink) {
@@ -300,12 +307,12 @@ impl EventLoop {
 
     /// Puts everything that an end has to send onto its links.
     fn send(&mut self, is_client: bool) {
-        loop {
+        let end = match is_client {
+            true => &mut *self.client_end,
+            false => &mut *self.server_end,
+        };
+        while end.may_transmit() {
             let mut buffer = self.spare.pop().unwrap_or_else(PacketBuf::new);
-            let end = match is_client {
-                true => &mut self.client_end,
-                false => &mut self.server_end,
-            };
             let Some((length, path)) = end.transmit(self.now, &mut buffer.bytes[..]) else {
                 self.spare.push(buffer);
                 return;
@@ -337,8 +344,9 @@ impl EventLoop {
         self.now = until;
         for lane in &mut self.lanes {
             lane.log_state(until, sink);
+            let name = lane.name.clone();
             for packet in lane.remaining() {
-                sink.packet(&lane.name, &packet);
+                sink.packet(&name, &packet);
             }
         }
     }

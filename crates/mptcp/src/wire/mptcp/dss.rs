@@ -1,7 +1,7 @@
 //! What does a data sequence signal say of a segment's data (RFC 8684, section 3.3)?
 
 use super::DSS;
-use bytes::{Buf, BufMut};
+use bytes::BufMut;
 
 /// A number of 64 bits of which the wire carries all or the lower 32.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -68,13 +68,14 @@ impl Number {
         }
     }
 
-    /// Reads one; the caller has checked that it is there.
-    fn parse(bytes: &mut &[u8], wide: bool) -> Number {
-        if wide {
-            Number::Wide(bytes.get_u64())
+    /// Takes one off, if it is there.
+    #[inline]
+    fn parse(bytes: &mut &[u8], wide: bool) -> Option<Number> {
+        Some(if wide {
+            Number::Wide(u64::from_be_bytes(take(bytes)?))
         } else {
-            Number::Narrow(bytes.get_u32())
-        }
+            Number::Narrow(u32::from_be_bytes(take(bytes)?))
+        })
     }
 
     fn emit(self, out: &mut &mut [u8]) {
@@ -83,6 +84,14 @@ impl Number {
             Number::Narrow(number) => out.put_u32(number),
         }
     }
+}
+
+/// Takes the first bytes off, if they are there.
+#[inline]
+fn take<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
+    let (first, rest) = bytes.split_first_chunk()?;
+    *bytes = rest;
+    Some(*first)
 }
 
 impl Dss {
@@ -95,34 +104,27 @@ impl Dss {
     }
 
     pub(super) fn parse(mut bytes: &[u8]) -> Option<Dss> {
-        let flags = bytes.try_get_u8().ok()?;
+        let [flags] = take(&mut bytes)?;
         let has = |flag| flags & flag != 0;
-        let wide = |flag| if has(flag) { 8 } else { 4 };
-        let ack = if has(flag::ACK) {
-            wide(flag::WIDE_ACK)
-        } else {
-            0
-        };
-        let mapping = if has(flag::MAPPING) {
-            wide(flag::WIDE_DSN) + 6
-        } else {
-            0
-        };
-        // Whether there is a checksum only the length says.
-        let checksum = has(flag::MAPPING) && bytes.len() == ack + mapping + 2;
-        if !checksum && bytes.len() != ack + mapping {
-            return None;
+        let mut data_ack = None;
+        if has(flag::ACK) {
+            data_ack = Some(Number::parse(&mut bytes, has(flag::WIDE_ACK))?);
         }
-        Some(Dss {
+        let mut mapping = None;
+        if has(flag::MAPPING) {
+            mapping = Some(Mapping {
+                dsn: Number::parse(&mut bytes, has(flag::WIDE_DSN))?,
+                subflow_seq: u32::from_be_bytes(take(&mut bytes)?),
+                length: u16::from_be_bytes(take(&mut bytes)?),
+                // Whether there is one only the length says.
+                checksum: take(&mut bytes).map(u16::from_be_bytes),
+            });
+        }
+        bytes.is_empty().then_some(Dss {
             data_fin: has(flag::DATA_FIN),
             idle: has(flag::IDLE),
-            data_ack: has(flag::ACK).then(|| Number::parse(&mut bytes, has(flag::WIDE_ACK))),
-            mapping: has(flag::MAPPING).then(|| Mapping {
-                dsn: Number::parse(&mut bytes, has(flag::WIDE_DSN)),
-                subflow_seq: bytes.get_u32(),
-                length: bytes.get_u16(),
-                checksum: checksum.then(|| bytes.get_u16()),
-            }),
+            data_ack,
+            mapping,
         })
     }
 

@@ -2,7 +2,7 @@
 
 use super::case::Operation::*;
 use super::case::{Begin, Case};
-use super::run::run;
+use super::run::{run, run_extended};
 use crate::network::middlebox::Strip;
 
 /// The simplest case.
@@ -426,5 +426,26 @@ fn a_wrong_checksum_before_data_that_was_sent_once_more() {
             ..simplest()
         },
         true,
+    );
+}
+
+/// The answer to the offer of extensions was lost, and came again after the end.
+#[test]
+fn an_answer_to_an_offer_after_the_end() {
+    run_extended(
+        &Case {
+            delays: [4, 1],
+            operations: vec![
+                Up {
+                    path: 0,
+                    direction: 0,
+                    up: false,
+                },
+                Wait { ms: 996 },
+            ],
+            ..simplest()
+        },
+        true,
+        [true, true],
     );
 }
