@@ -8,11 +8,10 @@
 //! where that is dead), so it steers both directions; and a client that uses two paths at once
 //! keeps the one of them that it used first, as data then comes on both.
 
-use super::client::connection_status;
 use super::hands::{Hands, Outcome};
 use super::kernel::Kernel;
 use super::log::{Entry, Kind};
-use super::status::{Counters, Status};
+use super::status::{ConnectionStatus, Counters, Status};
 use super::table::{End, Seen, Table, Tracked};
 use model::Time;
 use model::daemon::Follow;
@@ -281,7 +280,7 @@ impl<K: Kernel> Follower<K> {
         status.connections = self
             .table
             .connections()
-            .map(|c| connection_status(c, state(c), &|_| None))
+            .map(|c| ConnectionStatus::of(c, state(c), &|_| None))
             .collect();
         status
     }

@@ -164,14 +164,15 @@ impl Hands {
                 && other.subflow.role.local_id == id
                 && other.state != PathState::Closing
         });
+        let [local, remote] = subflow.ends();
         let (destroyed, removed) = if shared {
-            (kernel.destroy(token, subflow.local, subflow.remote), None)
+            (kernel.destroy(token, local, remote), None)
         } else if id == 0 {
-            let destroyed = kernel.destroy(token, subflow.local, subflow.remote);
+            let destroyed = kernel.destroy(token, local, remote);
             (destroyed, Some(kernel.remove(token, id)))
         } else {
             let removed = kernel.remove(token, id);
-            let destroyed = kernel.destroy(token, subflow.local, subflow.remote);
+            let destroyed = kernel.destroy(token, local, remote);
             (destroyed, Some(removed))
         };
         if let Err(error) = destroyed {

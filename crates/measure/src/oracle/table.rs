@@ -225,6 +225,11 @@ impl Table {
             let connections = &self.connections;
             self.by_token.retain(|_, id| connections.contains_key(id));
             for connection in &full {
+                // Its first SYN is on its way, and the kernel does not say yet where to: the event tells.
+                let connecting = connection.remote.port() == 0;
+                if connecting && !self.by_token.contains_key(&connection.token) {
+                    continue;
+                }
                 let id = match self.by_token.get(&connection.token) {
                     Some(id) => *id,
                     None => self.adopt(connection, changes),

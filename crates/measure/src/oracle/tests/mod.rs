@@ -8,7 +8,7 @@ use super::places::Places;
 use crate::netlink::mptcp::EventKind;
 use fake::Fake;
 use model::daemon::Place;
-use model::{Seed, Time};
+use model::{Family, Seed, Time};
 use rand::RngExt;
 use std::net::IpAddr;
 use std::time::Duration;
@@ -67,7 +67,7 @@ impl Stage {
         self.log.iter().filter(|e| e.kind == kind).count()
     }
 
-    /// The third bytes of the addresses of each connection's established subflows.
+    /// The third parts of the addresses of each connection's established subflows.
     fn places(&mut self) -> Vec<Vec<u32>> {
         let of = |c: &fake::FakeConnection| {
             let open = c.subflows.iter().filter(|s| s.established);
@@ -113,12 +113,29 @@ fn a_connection_of_the_kernels_own_path_manager_is_left_alone() {
 }
 
 #[test]
+fn a_connection_that_is_being_made_is_waited_for() {
+    let mut stage = Stage::new("break-before-make");
+    stage.kernel().connect_over(Family::Ipv4, true, false);
+    stage.kernel().connect_over(Family::Ipv6, false, false);
+    stage.pass(Duration::from_millis(50));
+    let adopted = |stage: &Stage| stage.count(Kind::Adopted);
+    assert_eq!(adopted(&stage), 1, "{:#?}", stage.log);
+    stage.pass(Duration::from_secs(1));
+    assert_eq!(adopted(&stage), 2, "{:#?}", stage.log);
+    stage.kernel().lost[0] = true;
+    stage.pass(Duration::from_secs(2));
+    assert_eq!(stage.places(), vec![vec![2]; 2]);
+    assert_eq!(stage.count(Kind::Failed), 0, "{:#?}", stage.log);
+    assert_eq!(stage.kernel().wrongs, Vec::<String>::new());
+}
+
+#[test]
 fn a_new_address_is_moved_to_and_the_old_subflow_closed() {
     let mut stage = Stage::new("break-before-make");
     stage.kernel().connect(false);
     stage.pass(Duration::from_secs(1));
-    let new = IpAddr::from([10, 0, 1, 99]);
-    stage.kernel().interfaces[0].addresses = vec![new];
+    let new = fake::addresses(1, 99);
+    stage.kernel().interfaces[0].addresses.clone_from(&new);
     stage.kernel().rang = true;
     stage.pass(Duration::from_secs(30));
     let kernel = stage.kernel();
@@ -127,7 +144,7 @@ fn a_new_address_is_moved_to_and_the_old_subflow_closed() {
         .iter()
         .map(|s| s.local.ip())
         .collect();
-    assert_eq!(locals, [new], "{:#?}", stage.log);
+    assert_eq!(locals, new[..1], "{:#?}", stage.log);
     assert_eq!(stage.kernel().wrongs, Vec::<String>::new());
 }
 
@@ -151,7 +168,15 @@ fn random_sequence(policy: &str, seed: u64) {
         let which: usize = random.random_range(0..1_000);
         let path = which % 2;
         match random.random_range(0..14) {
-            0..=2 => stage.kernel().connect(which.is_multiple_of(7)),
+            0..=2 => {
+                let (family, mapped) = [
+                    (Family::Ipv4, false),
+                    (Family::Ipv4, true),
+                    (Family::Ipv6, false),
+                ][which % 3];
+                let kernels = which.is_multiple_of(7);
+                stage.kernel().connect_over(family, mapped, kernels);
+            }
             3 => stage.kernel().vanish(which),
             4 => {
                 let fake = stage.kernel();
@@ -170,7 +195,7 @@ fn random_sequence(policy: &str, seed: u64) {
             9 => {
                 let fake = stage.kernel();
                 let last = 2 + (which % 3) as u8;
-                fake.interfaces[path].addresses = vec![IpAddr::from([10, 0, path as u8 + 1, last])];
+                fake.interfaces[path].addresses = fake::addresses(path as u32 + 1, last);
                 fake.rang = true;
             }
             10 => {
@@ -191,7 +216,7 @@ fn random_sequence(policy: &str, seed: u64) {
     for (path, interface) in fake.interfaces.iter_mut().enumerate() {
         interface.running = true;
         if interface.addresses.is_empty() {
-            interface.addresses = vec![IpAddr::from([10, 0, path as u8 + 1, 2])];
+            interface.addresses = fake::addresses(path as u32 + 1, 2);
         }
     }
     fake.rang = true;
@@ -234,6 +259,6 @@ fn random_sequence(policy: &str, seed: u64) {
 fn third(ip: IpAddr) -> u32 {
     match ip {
         IpAddr::V4(ip) => u32::from(ip.octets()[2]),
-        IpAddr::V6(_) => 0,
+        IpAddr::V6(ip) => u32::from(ip.segments()[2]),
     }
 }
