@@ -8,9 +8,9 @@ mod hosts;
 mod ipv6;
 mod random;
 
-use ground::{Process, Running, inside, paths, server, setup, wait_for_status};
+use ground::{Process, Running, everywhere, inside, paths, server, setup, wait_for_status};
 use hosts::echo::{App, connect, serve};
-use hosts::{DESKTOP, Hosts, NAMES, sysctl};
+use hosts::{DESKTOP, DESKTOP_BOTH, Hosts, NAMES, sysctl};
 use model::Family;
 use std::net::SocketAddr;
 use walkabout_measure::oracle::{Entry, Kind, restore};
@@ -156,8 +156,8 @@ fn netlink_drops() -> u64 {
 fn lost_notifications_are_made_good() {
     const NAME: &str = "lost_notifications_are_made_good";
     inside(NAME, || {
-        let ground = Hosts::new(DESKTOP);
-        serve(&ground, server(Family::Ipv4));
+        let ground = Hosts::new(DESKTOP_BOTH);
+        serve(&ground, everywhere());
         let folder = tempfile::tempdir().unwrap();
         let daemon = Process::start(NAME, folder.path());
         let first = App::start(server(Family::Ipv4));
@@ -170,7 +170,7 @@ fn lost_notifications_are_made_good() {
             connections += 1;
             assert!(connections < 20_000, "its socket takes everything");
         }
-        let second = App::start(server(Family::Ipv4));
+        let second = App::start(server(Family::Ipv6));
         daemon.signal(libc::SIGCONT);
         wait_for_status(folder.path(), |s| {
             s["counters"]["resyncs"].as_u64() > Some(0)
