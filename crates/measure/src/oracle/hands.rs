@@ -8,7 +8,7 @@ use crate::netlink::socket::errno;
 use policy::PathState;
 use std::collections::{BTreeMap, HashMap};
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 /// What became of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,18 +93,15 @@ impl Hands {
         }
     }
 
-    /// Opens a subflow from `local` over the interface `interface`.
+    /// Opens a subflow from `local` over the interface `interface` to `remote`.
     pub fn open(
         &mut self,
         kernel: &mut impl Kernel,
         connection: &Tracked,
         (local, interface): (IpAddr, u32),
+        remote: SocketAddr,
         backup: bool,
     ) -> Outcome {
-        let Some(remote) = connection.remote_for(local) else {
-            let text = format!("the peer has no known address of the family of {local}");
-            return Outcome::Refused(text);
-        };
         let book = self.books.entry(connection.id).or_default();
         let known = book.ids.remove(&local);
         let zero_is_free = !connection

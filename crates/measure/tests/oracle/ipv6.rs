@@ -1,11 +1,12 @@
 //! Does the same hold over IPv6, and for IPv4 over sockets of IPv6?
 
-use crate::ground::{everywhere, inside, server};
-use crate::hosts::echo::serve;
-use crate::hosts::{DESKTOP, DESKTOP_BOTH, DESKTOP_IPV6, Hosts};
-use crate::{all_leave_and_return, follows};
+use crate::ground::{Running, everywhere, inside, server, setup, wait_for_status};
+use crate::hosts::echo::{App, serve};
+use crate::hosts::{DESKTOP, DESKTOP_BOTH, DESKTOP_IPV6, Hosts, NAMES, USUAL, address, ip};
+use crate::{all_leave_and_return, all_on, follows};
 use model::Family;
 use std::net::{IpAddr, SocketAddr};
+use walkabout_measure::oracle::Kind;
 
 /// As an application names an address of IPv4 that makes all its sockets of IPv6.
 fn mapped(to: SocketAddr) -> SocketAddr {
@@ -42,6 +43,37 @@ fn ipv4_over_sockets_of_ipv6_is_steered_as_well() {
         let ground = Hosts::new(DESKTOP);
         serve(&ground, everywhere());
         all_leave_and_return(&ground, mapped(server(Family::Ipv4)));
+    });
+}
+
+/// Cellular has no IPv6: who uses it stays on Wi-Fi, and the others come and go as ever.
+#[test]
+fn what_cellular_cannot_carry_stays_on_wifi() {
+    inside("ipv6::what_cellular_cannot_carry_stays_on_wifi", || {
+        let ground = Hosts::new(DESKTOP_BOTH);
+        serve(&ground, everywhere());
+        let none = address(Family::Ipv6, 1, USUAL);
+        ip(&format!("-6 addr del {none}/64 dev {}", NAMES[1]));
+        let folder = tempfile::tempdir().unwrap();
+        let daemon = Running::start(setup(folder.path()));
+        let apps = Family::ALL.map(|family| App::start(server(family)));
+        let stays = |s: &serde_json::Value| {
+            let all = s["connections"].as_array().into_iter().flatten();
+            let mut of_ipv6 = all.filter(|c| c["remote"] == server(Family::Ipv6).to_string());
+            of_ipv6.any(|c| c["state"] == "other" && c["subflows"][0]["state"] == "established")
+        };
+        let now = |path: &'static str| {
+            wait_for_status(folder.path(), |s| all_on(s, 1, path) && stays(s));
+        };
+        now(NAMES[0]);
+        ground.lose(0, true, true);
+        now(NAMES[1]);
+        apps[0].goes_on(10);
+        ground.find_again(0);
+        now(NAMES[0]);
+        apps.iter().for_each(|app| app.goes_on(10));
+        let seen = daemon.end();
+        assert!(seen.iter().all(|e| e.kind != Kind::Failed), "{seen:#?}");
     });
 }
 

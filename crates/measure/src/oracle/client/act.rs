@@ -9,7 +9,6 @@ use crate::oracle::table::{Seen, Tracked};
 use crate::transport::kernel::observe;
 use model::{PathIndex, Time};
 use policy::{Action, Decision, PathState};
-use std::net::IpAddr;
 use std::time::Duration;
 
 /// An address is gone for good, and no matter of a network that comes back at once, after this.
@@ -87,14 +86,11 @@ impl<K: Kernel> Oracle<K> {
 
     fn open(&mut self, connection: &Tracked, path: PathIndex, backup: bool) -> Outcome {
         let now = &self.paths[path.0];
-        let like_the_first = |a: &&IpAddr| a.is_ipv4() == connection.remote.is_ipv4();
-        let reachable = |a: &&IpAddr| connection.remote_for(**a).is_some();
-        let address = (now.addresses.iter().find(like_the_first))
-            .or_else(|| now.addresses.iter().find(reachable));
-        match address {
-            Some(address) => {
-                let local = (*address, now.index);
-                self.hands.open(&mut self.kernel, connection, local, backup)
+        match connection.ends_among(&now.addresses) {
+            Some((local, remote)) => {
+                let local = (local, now.index);
+                let kernel = &mut self.kernel;
+                self.hands.open(kernel, connection, local, remote, backup)
             }
             None => Outcome::Refused(format!(
                 "{} has no address from which {} can be reached",

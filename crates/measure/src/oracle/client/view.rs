@@ -102,7 +102,12 @@ impl<K: Kernel> Oracle<K> {
             .paths
             .iter()
             .any(|p| p.addresses.contains(&connection.remote.ip()));
-        if !ours || to_itself || !self.has_grip(now, connection) {
+        // One that works, and that one of the two paths cannot carry, as it lacks IPv6, stays where it is; its
+        // vain trials would be held against the path.
+        let works = subflows.iter().any(|s| s.state == PathState::Established);
+        let cannot = |p: &PathNow| p.up && connection.ends_among(&p.addresses).is_none();
+        let stays = works && self.paths.iter().any(cannot);
+        if !ours || to_itself || stays || !self.has_grip(now, connection) {
             return None;
         }
         subflows.sort_by_key(|s| s.path);

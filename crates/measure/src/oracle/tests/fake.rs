@@ -72,13 +72,19 @@ pub fn server(family: Family) -> SocketAddr {
     }
 }
 
-/// The addresses of the interface with this number that end in `last`: the third part of both is the number.
+/// The addresses of the interface with this number that end in `last`: the third part of all is the number. The
+/// unique local one leads nowhere but to its like.
 pub fn addresses(index: u32, last: u8) -> Vec<IpAddr> {
-    let index = index as u8;
+    let (number, end) = (index as u16, u16::from(last));
     vec![
-        IpAddr::from([10, 0, index, last]),
-        IpAddr::from([0xfd00, 0, index.into(), 0, 0, 0, 0, last.into()]),
+        IpAddr::from([10, 0, index as u8, last]),
+        IpAddr::from([0xfd00, 0, number, 0, 0, 0, 0, end]),
+        IpAddr::from([0x2001, 0xdb8, number, 0, 0, 0, 0, end]),
     ]
+}
+
+fn leads_nowhere(ip: &IpAddr) -> bool {
+    matches!(ip, IpAddr::V6(ip) if ip.is_unique_local())
 }
 
 fn refused(number: i32) -> io::Error {
@@ -138,7 +144,7 @@ impl Fake {
 
     /// The same over any family; over IPv4 with a socket of IPv6 when `mapped`.
     pub fn connect_over(&mut self, family: Family, mapped: bool, kernels: bool) {
-        let of_family = |a: &&IpAddr| Family::of(**a) == family;
+        let of_family = |a: &&IpAddr| Family::of(**a) == family && !leads_nowhere(a);
         let works = |i: &&Interface| i.running && !self.lost[i.index as usize - 1];
         let address = |i: &Interface| i.addresses.iter().find(of_family).copied();
         let Some(ip) = self.interfaces.iter().filter(works).find_map(address) else {
@@ -344,7 +350,7 @@ impl Kernel for Fake {
         let cookie = self.number();
         let connection = self.find(token)?;
         let right = connection.remote;
-        if to != right || Family::of(local.ip) != Family::of(to.ip()) {
+        if to != right || leads_nowhere(&local.ip) || Family::of(local.ip) != Family::of(to.ip()) {
             let text = format!("a subflow of {token} from {} to {to}", local.ip);
             self.wrongs.push(text);
             return Err(refused(libc::EINVAL));
