@@ -71,6 +71,12 @@ impl<K: Kernel> Follower<K> {
         &self.kernel
     }
 
+    /// The kernel of a test.
+    #[cfg(test)]
+    pub fn kernel_mut(&mut self) -> &mut K {
+        &mut self.kernel
+    }
+
     /// When it wants to be called next, if nothing happens.
     pub fn poll_at(&self) -> Time {
         self.next_look
@@ -188,6 +194,8 @@ impl<K: Kernel> Follower<K> {
         let now_used = usable.iter().find(|s| Some(s.subflow.cookie) == current);
         let latest = usable.iter().max_by_key(|s| at(s))?;
         let Some(in_use) = now_used else {
+            // All of a predecessor's are new here: what tells them apart is the data that came.
+            let latest = usable.iter().max_by_key(|s| (last_data(now, s), at(s)))?;
             return Some((latest, "it was used last".to_owned()));
         };
         if latest.subflow.cookie == in_use.subflow.cookie {
@@ -288,11 +296,15 @@ impl<K: Kernel> Follower<K> {
 
 /// When the client used a subflow last: when data came, or when it opened it other than as a backup.
 fn last_used(now: Time, seen: &Seen) -> Time {
+    let opened = (!seen.subflow.role.peer_backup()).then_some(seen.since);
+    last_data(now, seen).max(opened).unwrap_or(Time::ZERO)
+}
+
+/// When data came on a subflow last.
+fn last_data(now: Time, seen: &Seen) -> Option<Time> {
     let tcp = &seen.subflow.tcp;
-    let data = (tcp.bytes_received > 0).then(|| {
+    (tcp.bytes_received > 0).then(|| {
         let ago = Duration::from_millis(u64::from(tcp.last_data_recv));
         Time::from_nanos(now.since(Time::ZERO + ago).as_nanos() as u64)
-    });
-    let opened = (!seen.subflow.role.peer_backup()).then_some(seen.since);
-    data.max(opened).unwrap_or(Time::ZERO)
+    })
 }

@@ -1,6 +1,8 @@
 //! Does the oracle stay right, whatever the kernel does under it?
 
+mod clients;
 mod fake;
+mod follower;
 
 use super::client::Oracle;
 use super::log::Kind;
