@@ -1,5 +1,6 @@
 //! A kernel that does what tests want: connections come and go, packets vanish, notifications are lost.
 
+use super::addresses::{addresses, leads_nowhere, server};
 use crate::netlink::generic::{Attributes, Writer};
 use crate::netlink::mptcp::{EventKind, LocalAddress, Notification};
 use crate::netlink::sockets::{Connection, Subflow};
@@ -62,29 +63,6 @@ pub struct Fake {
     /// What went wrong that must not.
     pub wrongs: Vec<String>,
     next: u64,
-}
-
-/// The server's address of this family.
-pub fn server(family: Family) -> SocketAddr {
-    match family {
-        Family::Ipv4 => SocketAddr::from(([192, 0, 2, 1], 443)),
-        Family::Ipv6 => SocketAddr::from(([0x2001, 0xdb8, 0, 0, 0, 0, 0, 1], 443)),
-    }
-}
-
-/// The addresses of the interface with this number that end in `last`: the third part of all is the number. The
-/// unique local one leads nowhere but to its like.
-pub fn addresses(index: u32, last: u8) -> Vec<IpAddr> {
-    let (number, end) = (index as u16, u16::from(last));
-    vec![
-        IpAddr::from([10, 0, index as u8, last]),
-        IpAddr::from([0xfd00, 0, number, 0, 0, 0, 0, end]),
-        IpAddr::from([0x2001, 0xdb8, number, 0, 0, 0, 0, end]),
-    ]
-}
-
-fn leads_nowhere(ip: &IpAddr) -> bool {
-    matches!(ip, IpAddr::V6(ip) if ip.is_unique_local())
 }
 
 fn refused(number: i32) -> io::Error {

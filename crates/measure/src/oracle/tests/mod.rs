@@ -1,5 +1,6 @@
 //! Does the oracle stay right, whatever the kernel does under it?
 
+mod addresses;
 mod clients;
 mod fake;
 mod follower;
@@ -8,6 +9,7 @@ use super::client::Oracle;
 use super::log::Kind;
 use super::places::Places;
 use crate::netlink::mptcp::EventKind;
+use addresses::addresses;
 use fake::Fake;
 use model::daemon::Place;
 use model::{Family, Seed, Time};
@@ -148,7 +150,7 @@ fn a_connection_that_a_path_cannot_carry_stays_and_is_no_failure() {
     assert_eq!(stage.places(), vec![vec![1]; 2]);
     assert_eq!(stage.count(Kind::Failed), 0, "{:#?}", stage.log);
     // Now it has, and then Wi-Fi has none any more.
-    stage.kernel().interfaces[1].addresses = fake::addresses(2, 2);
+    stage.kernel().interfaces[1].addresses = addresses(2, 2);
     stage.kernel().rang = true;
     stage.pass(Duration::from_secs(1));
     stage.kernel().interfaces[0].addresses.retain(of_ipv4);
@@ -170,7 +172,7 @@ fn a_new_address_is_moved_to_and_the_old_subflow_closed() {
     let mut stage = Stage::new("break-before-make");
     stage.kernel().connect(false);
     stage.pass(Duration::from_secs(1));
-    let new = fake::addresses(1, 99);
+    let new = addresses(1, 99);
     stage.kernel().interfaces[0].addresses.clone_from(&new);
     stage.kernel().rang = true;
     stage.pass(Duration::from_secs(30));
@@ -231,7 +233,7 @@ fn random_sequence(policy: &str, seed: u64) {
             9 => {
                 let fake = stage.kernel();
                 let last = 2 + (which % 3) as u8;
-                fake.interfaces[path].addresses = fake::addresses(path as u32 + 1, last);
+                fake.interfaces[path].addresses = addresses(path as u32 + 1, last);
                 fake.rang = true;
             }
             10 => {
@@ -255,7 +257,7 @@ fn random_sequence(policy: &str, seed: u64) {
     for (path, interface) in fake.interfaces.iter_mut().enumerate() {
         interface.running = true;
         if interface.addresses.len() < 3 {
-            interface.addresses = fake::addresses(path as u32 + 1, 2);
+            interface.addresses = addresses(path as u32 + 1, 2);
         }
     }
     fake.rang = true;
