@@ -5,10 +5,16 @@
 //! 200 bytes every 400 ms, and the daemon in a thread of its own, whose processor time is what counts.
 
 #[path = "../tests/oracle/ground.rs"]
-#[allow(dead_code)]
+#[allow(dead_code, reason = "shared with the tests, which use all of it")]
 mod ground;
+#[path = "../tests/hosts/mod.rs"]
+#[allow(dead_code, reason = "each of those who share it uses its part")]
+mod hosts;
 
-use ground::{Ground, Running, connect, setup, status};
+use ground::{Running, server, setup, status};
+use hosts::echo::{connect, serve};
+use hosts::{DESKTOP, Hosts};
+use model::Family;
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::thread::JoinHandleExt;
@@ -28,16 +34,17 @@ fn main() {
     };
     let (subflows, seconds, period) = (number(0, 400), number(1, 20), number(2, 100));
     let policy = numbers.get(3).cloned().unwrap_or("multimob".to_owned());
-    ground::enter();
-    let ground = Ground::new();
-    ground.serve();
+    hosts::enter();
+    let hosts = Hosts::new(DESKTOP);
+    let to = server(Family::Ipv4);
+    serve(&hosts, to);
     let folder = std::env::temp_dir().join(format!("walkabout-oracle-{}", std::process::id()));
     let mut setup = setup(&folder);
     setup.config.period = Some(Duration::from_millis(period).into());
     setup.config.policy.clone_from(&policy);
     let daemon = Running::start(setup);
     let clock = cpu_clock(&daemon);
-    let mut streams: Vec<TcpStream> = (0..subflows).map(|_| connect()).collect();
+    let mut streams: Vec<TcpStream> = (0..subflows).map(|_| connect(to)).collect();
     for stream in &streams {
         stream.set_nonblocking(true).expect("a socket's mode");
     }

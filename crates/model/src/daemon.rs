@@ -124,6 +124,31 @@ impl Daemon {
     pub fn check(&self, policies: &[&str]) -> Result<(), ScenarioError> {
         check(self, policies).map_err(ScenarioError::from)
     }
+
+    /// The interfaces that are named here and not among `present`, at their lines of the `text` that this was
+    /// parsed from. None of them is a mistake as such: it may come.
+    pub fn absent(&self, text: &str, source: &str, present: &[&str]) -> Vec<ScenarioError> {
+        let Ok(tree) = tree(text, source) else {
+            return Vec::new(); // the text was parsed before, so this is not reached
+        };
+        let missing = |(key, of): (&str, &Place)| {
+            let name = of.interface.as_deref()?;
+            let fault = Fault {
+                key: KeyPath::top(key).key("interface"),
+                message: no_interface(name, present)?,
+            };
+            Some(place(&tree, text, source, fault))
+        };
+        let places = [("home", &self.home), ("backup", &self.backup)];
+        places.into_iter().filter_map(missing).collect()
+    }
+}
+
+/// That there is no interface `name` among `present`, in words; `None` when there is.
+pub fn no_interface(name: &str, present: &[&str]) -> Option<String> {
+    let there = present.contains(&name);
+    let names = one_of(name, present);
+    (!there).then(|| format!("this host has no interface `{name}`; {names}"))
 }
 
 fn check(daemon: &Daemon, policies: &[&str]) -> Result<(), Fault> {
@@ -192,6 +217,21 @@ mod tests {
     fn nothing_said_is_the_default() {
         let read = Daemon::parse("", "oracle.toml", &POLICIES).unwrap();
         assert_eq!(read, Daemon::default());
+    }
+
+    #[test]
+    fn an_interface_that_is_not_there_has_its_line() {
+        let text = "[home]\ninterface = \"wlan0\"\n[backup]\ninterface = \"wwan1\"";
+        let daemon = Daemon::parse(text, "oracle.toml", &POLICIES).unwrap();
+        let absent = |present: &[&str]| {
+            let absent = daemon.absent(text, "oracle.toml", present);
+            absent.iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        assert_eq!(absent(&["wlan0", "wwan1"]), [""; 0]);
+        let missing = absent(&["lo", "wlan0", "wwan0"]);
+        assert_eq!(missing.len(), 1);
+        assert!(missing[0].starts_with("oracle.toml:4:13: this host has no interface `wwan1`"));
+        assert!(missing[0].contains("did you mean `wwan0`?"), "{missing:?}");
     }
 
     #[test]

@@ -56,10 +56,25 @@ pub struct Subflow {
     pub local: SocketAddr,
     /// The other end.
     pub remote: SocketAddr,
+    /// Whether its socket is one of IPv6 that carries IPv4, with mapped addresses (RFC 4291, section
+    /// 2.5.5.2); `local` and `remote` are those of IPv4.
+    pub mapped: bool,
     /// The kernel's figures.
     pub tcp: TcpInfo,
     /// Its part in the connection.
     pub role: Role,
+}
+
+impl Subflow {
+    /// Both ends as the socket has them: by these the kernel finds it.
+    pub fn ends(&self) -> [SocketAddr; 2] {
+        [self.local, self.remote].map(|end| match end.ip() {
+            IpAddr::V4(ip) if self.mapped => {
+                SocketAddr::new(ip.to_ipv6_mapped().into(), end.port())
+            }
+            _ => end,
+        })
+    }
 }
 
 /// A connection.
@@ -69,7 +84,7 @@ pub struct Connection {
     pub token: u32,
     /// The number of the application's socket; 0 when the application has closed it.
     pub inode: u32,
-    /// This end of the initial subflow.
+    /// This end of the initial subflow; as `remote` all zeros until the first SYN has left.
     pub local: SocketAddr,
     /// The other end of it.
     pub remote: SocketAddr,
@@ -186,6 +201,7 @@ fn outcome(message: &[u8]) -> io::Result<()> {
 /// What `struct inet_diag_msg` says of any socket.
 struct Base {
     state: u8,
+    mapped: bool,
     local: SocketAddr,
     remote: SocketAddr,
     interface: u32,
@@ -207,9 +223,11 @@ fn base(message: &[u8]) -> Option<Base> {
         }
     };
     let port = |at: usize| u16::from_be_bytes([body[at], body[at + 1]]);
+    let local = SocketAddr::new(ip(8)?, port(4));
     Some(Base {
         state: body[1],
-        local: SocketAddr::new(ip(8)?, port(4)),
+        mapped: i32::from(body[0]) == libc::AF_INET6 && local.is_ipv4(),
+        local,
         remote: SocketAddr::new(ip(24)?, port(6)),
         interface: u32_at(body, 40),
         cookie: u64::from(u32_at(body, 44)) | u64::from(u32_at(body, 48)) << 32,
@@ -225,6 +243,7 @@ fn subflow(message: &[u8]) -> Option<Subflow> {
         .nested(INET_ULP_INFO_MPTCP)?;
     let Base {
         state: _,
+        mapped,
         local,
         remote,
         interface,
@@ -238,6 +257,7 @@ fn subflow(message: &[u8]) -> Option<Subflow> {
         token: mptcp.u32(MPTCP_SUBFLOW_ATTR_TOKEN_LOC).unwrap_or(0),
         local,
         remote,
+        mapped,
         tcp: TcpInfo::of_bytes(attributes.get(INET_DIAG_INFO)?)?,
         role: ulp::role(&mptcp)?,
     })

@@ -1,7 +1,7 @@
-//! How does the oracle run on a host: what wakes it, who may ask for its state, how it begins and
-//! how it ends?
+//! How does the oracle run on a host: how it begins, what wakes it, and how it ends?
 
 use super::client::Oracle;
+use super::door::Door;
 use super::follow::Follower;
 use super::linux::Linux;
 use super::log::{Entry, Kind};
@@ -9,25 +9,19 @@ use super::places::Places;
 use super::status::Status;
 use super::takeover::{self, TakeOverError, TakenOver};
 use crate::Clock;
+use crate::netlink::socket::errno;
 use model::Time;
 use model::daemon::Daemon;
-use std::io::{self, Write};
+use std::io;
 use std::os::fd::{AsRawFd, RawFd};
-use std::os::unix::fs::PermissionsExt;
-use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// A path manager without a period of its own is asked this often.
 const USUAL_PERIOD: Duration = Duration::from_millis(100);
 /// The longest wait, after which the stop flag is looked at again.
 const LONGEST_WAIT: Duration = Duration::from_millis(500);
-/// How long somebody who asked for the status may take to read it.
-const READER_PATIENCE: Duration = Duration::from_secs(2);
-/// So many may be reading it.
-const READERS: usize = 8;
 
 /// What a daemon is to do.
 #[derive(Clone, Debug)]
@@ -53,11 +47,26 @@ pub enum OracleError {
          (net.mptcp.pm_type=1 before Linux 6.15) yourself"
     )]
     NotTakenOver,
-    /// The kernel has no Multipath TCP, or does not let this process near it.
+    /// The kernel has no Multipath TCP.
     #[error(
-        "the kernel's Multipath TCP cannot be reached: {0}; it takes CONFIG_MPTCP, Linux 5.19 and CAP_NET_ADMIN"
+        "the kernel's Multipath TCP cannot be reached: {0}; it takes Linux 5.19 with CONFIG_MPTCP"
     )]
     Kernel(#[source] io::Error),
+    /// The kernel does not let this process near it.
+    #[error(
+        "this user may not watch this host's Multipath TCP ({0}), not even for a dry run: it takes CAP_NET_ADMIN; \
+         run it as root (sudo)"
+    )]
+    Permission(#[source] io::Error),
+    /// There is one already.
+    #[error(
+        "another oracle runs and answers at {path} (`walkabout oracle status`); end that one first, or give this \
+         one another `socket`"
+    )]
+    Running {
+        /// Where.
+        path: PathBuf,
+    },
     /// Taking over or giving back.
     #[error(transparent)]
     TakeOver(#[from] TakeOverError),
@@ -122,9 +131,16 @@ pub fn run(
     let Setup {
         config,
         dry_run,
-        follow,
+        follow: _,
     } = setup;
     let clock = Clock::start();
+    // Nothing is changed before it is clear that this process may, and that it is alone.
+    let kernel = Linux::open().map_err(|error| match errno(&error) {
+        Some(libc::EPERM | libc::EACCES) => OracleError::Permission(error),
+        _ => OracleError::Kernel(error),
+    })?;
+    let (mut brain, begun) = brain(setup, kernel)?;
+    let door = Door::open(&config.socket)?;
     // A process that was killed has left the host taken over; its owner's settings come first.
     let taken = match (config.take_over, dry_run) {
         (true, false) => Some(TakenOver::take(&config.kept)?),
@@ -133,31 +149,6 @@ pub fn run(
     if !takeover::is_userspace() && !dry_run {
         return Err(OracleError::NotTakenOver);
     }
-    let kernel = Linux::open().map_err(OracleError::Kernel)?;
-    let (mut brain, begun) = match follow {
-        true => {
-            let settings = config.follow.clone();
-            let begun = format!("follows clients, period {}", settings.period);
-            (
-                Brain::Server(Box::new(Follower::new(kernel, settings, *dry_run))),
-                begun,
-            )
-        }
-        false => {
-            let entry = policy::list::find(&config.policy)
-                .ok_or_else(|| OracleError::Policy(config.policy.clone()))?;
-            let manager = (entry.make)(&policy::list::Parameters {
-                oracle: config.oracle.clone(),
-            });
-            let own = manager.period().unwrap_or(USUAL_PERIOD);
-            let period = config.period.map_or(own, |span| span.get());
-            let places = Places::new(config.home.clone(), config.backup.clone());
-            let begun = format!("policy {}, period {} ms", entry.name, period.as_millis());
-            let oracle = Oracle::new(kernel, manager, entry.name, period, places, *dry_run);
-            (Brain::Client(Box::new(oracle)), begun)
-        }
-    };
-    let door = Door::open(&config.socket)?;
     let mut say = |kind, detail: String| {
         log(&Entry {
             time_us: clock.now().as_micros(),
@@ -182,19 +173,50 @@ pub fn run(
         let wait = due.since(clock.now()).min(LONGEST_WAIT);
         wait_for([events, bell, door.listener.as_raw_fd()], wait).map_err(OracleError::Wait)?;
     }
-    drop(taken);
-    let detail = match config.take_over && !dry_run {
-        true => "connections go on as they are; the host's settings are put back",
-        false => "connections go on as they are",
+    let given_back = taken.map(TakenOver::give_back);
+    // Only now: who is not refused there finds the host as it was.
+    drop(door);
+    let how = match &given_back {
+        None => String::new(),
+        Some(Ok(done)) if done.is_empty() => "; the host's settings were as before".to_owned(),
+        Some(Ok(done)) => format!("; put back: {}", done.join(", ")),
+        Some(Err(error)) => format!("; the host's settings could not be put back: {error}"),
     };
     log(&Entry {
         time_us: clock.now().as_micros(),
         kind: Kind::Stopped,
         connection: None,
         path: None,
-        detail: detail.to_owned(),
+        detail: format!("connections go on as they are{how}"),
     });
+    given_back.transpose()?;
     Ok(())
+}
+
+/// What is to run, and what it says at its beginning.
+fn brain(setup: &Setup, kernel: Linux) -> Result<(Brain, String), OracleError> {
+    let Setup {
+        config,
+        dry_run,
+        follow,
+    } = setup;
+    if *follow {
+        let settings = config.follow.clone();
+        let begun = format!("follows clients, period {}", settings.period);
+        let follower = Follower::new(kernel, settings, *dry_run);
+        return Ok((Brain::Server(Box::new(follower)), begun));
+    }
+    let entry = policy::list::find(&config.policy)
+        .ok_or_else(|| OracleError::Policy(config.policy.clone()))?;
+    let manager = (entry.make)(&policy::list::Parameters {
+        oracle: config.oracle.clone(),
+    });
+    let own = manager.period().unwrap_or(USUAL_PERIOD);
+    let period = config.period.map_or(own, |span| span.get());
+    let places = Places::new(config.home.clone(), config.backup.clone());
+    let begun = format!("policy {}, period {} ms", entry.name, period.as_millis());
+    let oracle = Oracle::new(kernel, manager, entry.name, period, places, *dry_run);
+    Ok((Brain::Client(Box::new(oracle)), begun))
 }
 
 /// Waits until one of `fds` can be read, at most `longest`; a signal ends it as well.
@@ -217,71 +239,4 @@ fn wait_for(fds: [RawFd; 3], longest: Duration) -> io::Result<()> {
         }
     }
     Ok(())
-}
-
-/// Where the status is asked for; gone when this is dropped.
-struct Door {
-    listener: UnixListener,
-    path: PathBuf,
-    readers: Arc<AtomicUsize>,
-}
-
-impl Door {
-    fn open(path: &Path) -> Result<Door, OracleError> {
-        let failed = |source| OracleError::Socket {
-            path: path.to_owned(),
-            source,
-        };
-        if let Some(folder) = path.parent() {
-            std::fs::create_dir_all(folder).map_err(failed)?;
-        }
-        // One that answers is another daemon's; one that does not is a killed one's.
-        if UnixStream::connect(path).is_ok() {
-            let text = "another oracle answers there";
-            return Err(failed(io::Error::new(io::ErrorKind::AddrInUse, text)));
-        }
-        let _ = std::fs::remove_file(path);
-        let listener = UnixListener::bind(path).map_err(failed)?;
-        // Whom this host talks to is nobody else's business.
-        let owner_only = std::fs::Permissions::from_mode(0o600);
-        std::fs::set_permissions(path, owner_only).map_err(failed)?;
-        listener.set_nonblocking(true).map_err(failed)?;
-        Ok(Door {
-            listener,
-            path: path.to_owned(),
-            readers: Arc::default(),
-        })
-    }
-
-    /// Writes the status to whoever waits for it, each in a thread of its own: a slow reader holds
-    /// up nobody.
-    fn answer(&self, status: impl Fn() -> Status) {
-        while let Ok((stream, _)) = self.listener.accept() {
-            if self.readers.load(Ordering::Relaxed) >= READERS {
-                continue;
-            }
-            let Ok(mut text) = serde_json::to_vec(&status()) else {
-                continue;
-            };
-            text.push(b'\n');
-            let readers = self.readers.clone();
-            readers.fetch_add(1, Ordering::Relaxed);
-            let write = move || {
-                let _ = stream.set_nonblocking(false);
-                let _ = stream.set_write_timeout(Some(READER_PATIENCE));
-                let _ = (&stream).write_all(&text);
-                readers.fetch_sub(1, Ordering::Relaxed);
-            };
-            let thread = std::thread::Builder::new().name("status".to_owned());
-            if thread.spawn(write).is_err() {
-                self.readers.fetch_sub(1, Ordering::Relaxed);
-            }
-        }
-    }
-}
-
-impl Drop for Door {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.path);
-    }
 }

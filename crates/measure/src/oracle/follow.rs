@@ -8,11 +8,10 @@
 //! where that is dead), so it steers both directions; and a client that uses two paths at once
 //! keeps the one of them that it used first, as data then comes on both.
 
-use super::client::connection_status;
 use super::hands::{Hands, Outcome};
 use super::kernel::Kernel;
 use super::log::{Entry, Kind};
-use super::status::{Counters, Status};
+use super::status::{ConnectionStatus, Counters, Status};
 use super::table::{End, Seen, Table, Tracked};
 use model::Time;
 use model::daemon::Follow;
@@ -70,6 +69,12 @@ impl<K: Kernel> Follower<K> {
     /// The kernel.
     pub fn kernel(&self) -> &K {
         &self.kernel
+    }
+
+    /// The kernel of a test.
+    #[cfg(test)]
+    pub fn kernel_mut(&mut self) -> &mut K {
+        &mut self.kernel
     }
 
     /// When it wants to be called next, if nothing happens.
@@ -189,6 +194,8 @@ impl<K: Kernel> Follower<K> {
         let now_used = usable.iter().find(|s| Some(s.subflow.cookie) == current);
         let latest = usable.iter().max_by_key(|s| at(s))?;
         let Some(in_use) = now_used else {
+            // All of a predecessor's are new here: what tells them apart is the data that came.
+            let latest = usable.iter().max_by_key(|s| (last_data(now, s), at(s)))?;
             return Some((latest, "it was used last".to_owned()));
         };
         if latest.subflow.cookie == in_use.subflow.cookie {
@@ -281,7 +288,7 @@ impl<K: Kernel> Follower<K> {
         status.connections = self
             .table
             .connections()
-            .map(|c| connection_status(c, state(c), &|_| None))
+            .map(|c| ConnectionStatus::of(c, state(c), &|_| None))
             .collect();
         status
     }
@@ -289,11 +296,15 @@ impl<K: Kernel> Follower<K> {
 
 /// When the client used a subflow last: when data came, or when it opened it other than as a backup.
 fn last_used(now: Time, seen: &Seen) -> Time {
+    let opened = (!seen.subflow.role.peer_backup()).then_some(seen.since);
+    last_data(now, seen).max(opened).unwrap_or(Time::ZERO)
+}
+
+/// When data came on a subflow last.
+fn last_data(now: Time, seen: &Seen) -> Option<Time> {
     let tcp = &seen.subflow.tcp;
-    let data = (tcp.bytes_received > 0).then(|| {
+    (tcp.bytes_received > 0).then(|| {
         let ago = Duration::from_millis(u64::from(tcp.last_data_recv));
         Time::from_nanos(now.since(Time::ZERO + ago).as_nanos() as u64)
-    });
-    let opened = (!seen.subflow.role.peer_backup()).then_some(seen.since);
-    data.max(opened).unwrap_or(Time::ZERO)
+    })
 }

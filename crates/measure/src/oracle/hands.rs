@@ -8,7 +8,7 @@ use crate::netlink::socket::errno;
 use policy::PathState;
 use std::collections::{BTreeMap, HashMap};
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 /// What became of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,18 +93,15 @@ impl Hands {
         }
     }
 
-    /// Opens a subflow from `local` over the interface `interface`.
+    /// Opens a subflow from `local` over the interface `interface` to `remote`.
     pub fn open(
         &mut self,
         kernel: &mut impl Kernel,
         connection: &Tracked,
         (local, interface): (IpAddr, u32),
+        remote: SocketAddr,
         backup: bool,
     ) -> Outcome {
-        let Some(remote) = connection.remote_for(local) else {
-            let text = format!("the peer has no known address of the family of {local}");
-            return Outcome::Refused(text);
-        };
         let book = self.books.entry(connection.id).or_default();
         let known = book.ids.remove(&local);
         let zero_is_free = !connection
@@ -164,14 +161,15 @@ impl Hands {
                 && other.subflow.role.local_id == id
                 && other.state != PathState::Closing
         });
+        let [local, remote] = subflow.ends();
         let (destroyed, removed) = if shared {
-            (kernel.destroy(token, subflow.local, subflow.remote), None)
+            (kernel.destroy(token, local, remote), None)
         } else if id == 0 {
-            let destroyed = kernel.destroy(token, subflow.local, subflow.remote);
+            let destroyed = kernel.destroy(token, local, remote);
             (destroyed, Some(kernel.remove(token, id)))
         } else {
             let removed = kernel.remove(token, id);
-            let destroyed = kernel.destroy(token, subflow.local, subflow.remote);
+            let destroyed = kernel.destroy(token, local, remote);
             (destroyed, Some(removed))
         };
         if let Err(error) = destroyed {

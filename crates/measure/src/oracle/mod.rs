@@ -6,6 +6,7 @@
 
 pub(crate) mod client;
 mod daemon;
+mod door;
 pub(crate) mod follow;
 mod hands;
 pub(crate) mod kernel;

@@ -1,7 +1,9 @@
 //! What does `walkabout oracle status` show?
 
 use super::log::FORMAT;
+use super::table::{Seen, Tracked};
 use model::PathKind;
+use policy::PathState;
 use serde::Serialize;
 use std::net::{IpAddr, SocketAddr};
 
@@ -74,6 +76,43 @@ pub struct ConnectionStatus {
     pub state: &'static str,
     /// Its subflows.
     pub subflows: Vec<SubflowStatus>,
+}
+
+impl ConnectionStatus {
+    /// As `connection` was seen last; `path` names the interface of a subflow's path.
+    pub(super) fn of(
+        connection: &Tracked,
+        state: &'static str,
+        path: &dyn Fn(&Seen) -> Option<String>,
+    ) -> ConnectionStatus {
+        let subflow = |seen: &Seen| {
+            let tcp = &seen.subflow.tcp;
+            SubflowStatus {
+                local: seen.subflow.local,
+                remote: seen.subflow.remote,
+                path: path(seen),
+                state: match seen.state {
+                    PathState::Opening => "opening",
+                    PathState::Established => "established",
+                    PathState::Closing => "closing",
+                },
+                backup: seen.subflow.role.backup(),
+                peer_backup: seen.subflow.role.peer_backup(),
+                srtt_us: (tcp.rtt > 0).then_some(tcp.rtt),
+                timeouts: u32::from(tcp.retransmits),
+                retransmissions: u64::from(tcp.total_retrans),
+                in_flight_bytes: tcp.outstanding(),
+            }
+        };
+        ConnectionStatus {
+            connection: connection.id,
+            token: connection.token,
+            local: connection.local,
+            remote: connection.remote,
+            state,
+            subflows: connection.subflows.iter().map(subflow).collect(),
+        }
+    }
 }
 
 /// A subflow.

@@ -5,8 +5,9 @@
 
 use crate::transport::kernel::sysctl;
 use std::collections::BTreeMap;
-use std::fs;
-use std::io::{self, Write};
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Read, Seek, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// What is set; the older name of the path manager's choice (before Linux 6.15) last.
@@ -28,6 +29,9 @@ pub fn is_userspace() -> bool {
 #[derive(Debug)]
 pub struct TakenOver {
     kept: PathBuf,
+    /// Locked as long as the process lives: nobody else puts back what is kept here.
+    file: File,
+    given_back: bool,
 }
 
 /// Why the host could not be taken over or given back.
@@ -51,6 +55,15 @@ pub enum TakeOverError {
         /// What is wrong.
         source: io::Error,
     },
+    /// Another one has it.
+    #[error(
+        "another oracle runs and has taken this host over (it holds {path}); end that one, which puts everything \
+         back: `systemctl stop walkabout-oracle`, or Ctrl-C where it runs"
+    )]
+    Running {
+        /// The file.
+        path: PathBuf,
+    },
     /// A sysctl.
     #[error(transparent)]
     Set(#[from] crate::transport::kernel::SetupError),
@@ -61,29 +74,44 @@ impl TakenOver {
     /// written to `kept` what was set before. A file that is there already, of a process that was
     /// killed, stays: it has what the host's owner had set.
     pub fn take(kept: &Path) -> Result<TakenOver, TakeOverError> {
-        if !kept.exists() {
+        let keep_failed = |source| TakeOverError::Keep {
+            path: kept.to_owned(),
+            source,
+        };
+        let file = loop {
+            if let Some(file) = hold(kept)? {
+                break file;
+            }
             let before = SETTINGS
                 .into_iter()
                 .filter_map(|n| Some((n, sysctl::read(n)?)));
-            let before: BTreeMap<&str, String> = before.collect();
-            keep(kept, &before).map_err(|source| TakeOverError::Keep {
-                path: kept.to_owned(),
-                source,
-            })?;
-        }
+            keep(kept, &before.collect()).map_err(keep_failed)?;
+        };
         let taken = TakenOver {
             kept: kept.to_owned(),
+            file,
+            given_back: false,
         };
         sysctl::set("net.mptcp.enabled", "1")?;
         sysctl::set_path_manager(true)?;
         Ok(taken)
     }
+
+    /// Puts back what was set before; what that was.
+    ///
+    /// # Errors
+    /// What could not be put back stays written down.
+    pub fn give_back(mut self) -> Result<Vec<String>, TakeOverError> {
+        self.given_back = true;
+        put_back(&self.kept, &mut self.file)
+    }
 }
 
 impl Drop for TakenOver {
     fn drop(&mut self) {
-        // What cannot be put back stays written down.
-        let _ = restore(&self.kept);
+        if !self.given_back {
+            let _ = put_back(&self.kept, &mut self.file);
+        }
     }
 }
 
@@ -93,24 +121,62 @@ fn keep(path: &Path, before: &BTreeMap<&str, String>) -> io::Result<()> {
         fs::create_dir_all(folder)?;
     }
     let beside = path.with_extension("new");
-    let mut file = fs::File::create(&beside)?;
+    let mut file = File::create(&beside)?;
     file.write_all(&serde_json::to_vec(before)?)?;
     file.sync_all()?;
     fs::rename(&beside, path)
 }
 
-/// Puts back what `kept` says and removes the file; what was put back, nothing when there is no
-/// such file.
-pub fn restore(kept: &Path) -> Result<Vec<String>, TakeOverError> {
+/// The file `kept`, locked; `None` when there is none.
+fn hold(kept: &Path) -> Result<Option<File>, TakeOverError> {
     let wrong = |source| TakeOverError::Kept {
         path: kept.to_owned(),
         source,
     };
-    let text = match fs::read(kept) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(wrong(error)),
+    let number = |of: io::Result<fs::Metadata>| of.map(|m| (m.dev(), m.ino())).ok();
+    loop {
+        let file = match File::open(kept) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(wrong(error)),
+        };
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                let path = kept.to_owned();
+                return Err(TakeOverError::Running { path });
+            }
+            Err(TryLockError::Error(error)) => return Err(wrong(error)),
+        }
+        // The one who had it may have removed it meanwhile, and another one written a new one.
+        if number(file.metadata()) == number(fs::metadata(kept)) {
+            return Ok(Some(file));
+        }
+    }
+}
+
+/// Puts back what `kept` says and removes the file; what was put back, nothing when there is no
+/// such file.
+///
+/// # Errors
+/// The file is unreadable, a setting cannot be made, or a daemon that runs holds it.
+pub fn restore(kept: &Path) -> Result<Vec<String>, TakeOverError> {
+    match hold(kept)? {
+        Some(mut file) => put_back(kept, &mut file),
+        None => Ok(Vec::new()),
+    }
+}
+
+/// What the locked `file` at `kept` says is put back, and the file removed.
+fn put_back(kept: &Path, file: &mut File) -> Result<Vec<String>, TakeOverError> {
+    let wrong = |source| TakeOverError::Kept {
+        path: kept.to_owned(),
+        source,
     };
+    let mut text = Vec::new();
+    file.rewind()
+        .and_then(|()| file.read_to_end(&mut text))
+        .map_err(wrong)?;
     let before: BTreeMap<String, String> =
         serde_json::from_slice(&text).map_err(|error| wrong(error.into()))?;
     let mut done = Vec::new();

@@ -1,11 +1,9 @@
-//! Where the tests run: a client's and a server's network namespace with two links between.
+//! What do the tests run on the two hosts, and how do they wait for it?
 
-use std::fs::File;
-use std::io::{self, Write};
+use crate::hosts::{self, Hosts, NAMES, RULES, USUAL};
+use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsFd;
-use std::os::unix::process::CommandExt;
-use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
@@ -13,7 +11,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use model::record::Sample;
-use model::{Name, PathIndex, PathKind};
+use model::{Family, Name, PathIndex, PathKind};
 use traffic::Channels;
 use walkabout_measure::Clock;
 use walkabout_measure::transport::kernel::{
@@ -21,40 +19,10 @@ use walkabout_measure::transport::kernel::{
 };
 use walkabout_measure::transport::{Binding, Endpoint, LocalPath, SocketEndpoint};
 
-use nix::sched::{CloneFlags, setns, unshare};
+use nix::sched::{CloneFlags, setns};
 
-/// Set in the process that runs a test's body.
-const INSIDE: &str = "WALKABOUT_TEST_INSIDE";
 /// Nothing here takes longer unless it is broken.
-const LIMIT: Duration = Duration::from_secs(20);
-const NAMES: [&str; 2] = ["wifi", "cell"];
-
-/// Runs `body` in this test's own process, in new user and network namespaces.
-pub fn inside(test: &str, body: impl FnOnce()) {
-    if std::env::var_os(INSIDE).is_some() {
-        return body();
-    }
-    let (uid, gid) = (nix::unistd::getuid(), nix::unistd::getgid());
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    command
-        .args(["--exact", test, "--nocapture", "--test-threads=1"])
-        .env(INSIDE, "1");
-    let enter = move || {
-        unshare(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNET)?;
-        std::fs::write("/proc/self/setgroups", "deny")?;
-        std::fs::write("/proc/self/uid_map", format!("0 {uid} 1"))?;
-        std::fs::write("/proc/self/gid_map", format!("0 {gid} 1"))
-    };
-    // SAFETY: the closure only makes system calls; the child has one thread and execs next.
-    unsafe { command.pre_exec(enter) };
-    let output = command.output().expect("user and network namespaces");
-    let text = String::from_utf8_lossy(&output.stdout);
-    let error = String::from_utf8_lossy(&output.stderr);
-    let mut out = io::stdout().lock();
-    writeln!(out, "{text}{error}").unwrap();
-    assert!(output.status.success(), "{test} failed, see above");
-    assert!(text.contains("1 passed"), "{test} is not this test's name");
-}
+const LIMIT: Duration = Duration::from_secs(60);
 
 /// Bytes that differ along their length.
 pub fn payload(length: usize) -> Vec<u8> {
@@ -62,135 +30,36 @@ pub fn payload(length: usize) -> Vec<u8> {
 }
 
 fn client_address(path: usize) -> IpAddr {
-    IpAddr::from([10, 77, path as u8 + 1, 2])
+    hosts::address(Family::Ipv4, path, USUAL)
 }
 
-fn own_namespace() -> File {
-    File::open("/proc/thread-self/ns/net").unwrap()
-}
-
-fn ip(command: &str) {
-    let output = Command::new("ip")
-        .args(command.split_whitespace())
-        .output()
-        .expect("these tests need the `ip` command (package iproute2)");
-    let error = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "ip {command}: {error}");
-}
-
-/// A client (this thread's namespace) and a server.
+/// The hosts, and the time.
 pub struct Ground {
     pub clock: Clock,
-    server: Arc<File>,
+    hosts: Hosts,
 }
 
 impl Ground {
     pub fn new() -> Ground {
-        // Several grounds may follow each other in one process.
-        unshare(CloneFlags::CLONE_NEWNET).unwrap();
-        for (n, name) in NAMES.iter().enumerate() {
-            ip(&format!("link add {name} type veth peer name s{n}"));
-        }
-        let server = std::thread::spawn(|| {
-            unshare(CloneFlags::CLONE_NEWNET).unwrap();
-            own_namespace()
-        });
-        let server = Arc::new(server.join().unwrap());
-        let ground = Ground {
+        Ground {
             clock: Clock::start(),
-            server,
-        };
-        ground.lay();
-        ground
-    }
-
-    fn lay(&self) {
-        ip("link set lo up");
-        // A thread that stays in the server's namespace lets `ip` name it by its id.
-        let (ready, wait) = channel();
-        let (done, stay) = channel::<()>();
-        let server = self.server.clone();
-        let holder = std::thread::spawn(move || {
-            setns(server.as_fd(), CloneFlags::CLONE_NEWNET).unwrap();
-            // SAFETY: gettid has no arguments and cannot fail.
-            ready.send(unsafe { libc::gettid() }).unwrap();
-            let _ = stay.recv();
-        });
-        let holder_id = wait.recv().unwrap();
-        for n in 0..NAMES.len() {
-            ip(&format!("link set s{n} netns {holder_id}"));
+            hosts: Hosts::new(RULES),
         }
-        drop(done);
-        holder.join().unwrap();
-        self.at_server(|| {
-            ip("link set lo up");
-            ip("addr add 10.77.0.1/32 dev lo");
-            for n in 0..NAMES.len() {
-                ip(&format!("addr add 10.77.{}.1/24 dev s{n}", n + 1));
-                ip(&format!("link set s{n} up"));
-            }
-        });
-        for (n, name) in NAMES.iter().enumerate() {
-            ip(&format!("link set {name} up"));
-            let table = 100 + n;
-            ip(&format!(
-                "rule add from {} lookup {table}",
-                client_address(n)
-            ));
-            ip(&format!(
-                "route add unreachable default table {table} metric 9999"
-            ));
-            self.restore(PathIndex(n));
-        }
-    }
-
-    fn at_server<T: Send>(&self, run: impl FnOnce() -> T + Send) -> T {
-        let server = &self.server;
-        std::thread::scope(|scope| {
-            let there = scope.spawn(move || {
-                setns(server.as_fd(), CloneFlags::CLONE_NEWNET).unwrap();
-                run()
-            });
-            there.join().unwrap()
-        })
     }
 
     /// Gives the client its address on `path` and the routes that go with it.
     pub fn restore(&self, path: PathIndex) {
-        let (n, name) = (path.0, NAMES[path.0]);
-        let gateway = format!("10.77.{}.1", n + 1);
-        ip(&format!("addr add {}/24 dev {name}", client_address(n)));
-        ip(&format!(
-            "route replace default via {gateway} dev {name} table {}",
-            100 + n
-        ));
-        ip(&format!(
-            "route replace default via {gateway} dev {name} metric {}",
-            100 + n
-        ));
+        self.hosts.give_address(path.0, USUAL);
     }
 
     /// Takes the client's address on `path` away; the kernel takes the routes.
     pub fn withdraw(&self, path: PathIndex) {
-        let (n, name) = (path.0, NAMES[path.0]);
-        ip(&format!("addr del {}/24 dev {name}", client_address(n)));
+        self.hosts.take_address(path.0, USUAL);
     }
 
-    /// Loses every packet of `path` in these directions without a word: the neighbour's
-    /// address is wrong, so the other end ignores what arrives.
+    /// Loses every packet of `path` in these directions without a word.
     pub fn lose(&self, path: PathIndex, up: bool, down: bool) {
-        let (n, name) = (path.0, NAMES[path.0]);
-        let nobody = "lladdr 02:00:00:00:00:99 nud permanent";
-        if up {
-            ip(&format!(
-                "neigh replace 10.77.{}.1 {nobody} dev {name}",
-                n + 1
-            ));
-        }
-        if down {
-            let address = client_address(n);
-            self.at_server(|| ip(&format!("neigh replace {address} {nobody} dev s{n}")));
-        }
+        self.hosts.lose(path.0, up, down);
     }
 
     /// A server that echoes every channel, in a thread of its own.
@@ -198,13 +67,13 @@ impl Ground {
         let stop = Arc::new(AtomicBool::new(false));
         let (ready, wait) = channel();
         let (report, subflows) = channel();
-        let (namespace, clock) = (self.server.clone(), self.clock);
+        let (namespace, clock) = (self.hosts.server.clone(), self.clock);
         let stopped = stop.clone();
         let thread = std::thread::spawn(move || {
             setns(namespace.as_fd(), CloneFlags::CLONE_NEWNET).unwrap();
             let config = ServerConfig {
                 protocol,
-                address: SocketAddr::from(([10, 77, 0, 1], 0)),
+                address: SocketAddr::new(hosts::server(Family::Ipv4), 0),
                 paths: NAMES
                     .iter()
                     .enumerate()
@@ -248,7 +117,7 @@ impl Ground {
     /// An address on which nobody listens.
     pub fn nobody(&self) -> Running {
         Running {
-            address: SocketAddr::from(([10, 77, 0, 1], 9)),
+            address: SocketAddr::new(hosts::server(Family::Ipv4), 9),
             subflows: None,
             stop: Arc::default(),
             thread: None,

@@ -4,8 +4,12 @@
 //! and `cell`, and a server with one address behind both.
 
 mod ground;
+#[path = "../hosts/mod.rs"]
+#[allow(dead_code, reason = "each of those who share it uses its part")]
+mod hosts;
 
-use ground::{Ground, inside, payload};
+use ground::{Ground, payload};
+use hosts::inside;
 use model::record::{Event, EventKind, Sample};
 use model::{PathIndex, Side};
 use policy::list::KernelManaged;

@@ -1,13 +1,14 @@
 //! What is seen of a host's interfaces, and of what happens to them.
 
-use crate::ground::{Ground, LIMIT, inside, ip};
+use crate::ground::LIMIT;
+use crate::hosts::{DESKTOP_BOTH, Hosts, inside, ip};
 use std::net::IpAddr;
 use walkabout_measure::world::live::{InterfaceChange, InterfaceKind, Monitor, interfaces};
 
 #[test]
 fn interfaces_are_listed_as_they_are() {
     inside("interfaces::interfaces_are_listed_as_they_are", || {
-        let _ground = Ground::new();
+        let _ground = Hosts::new(DESKTOP_BOTH);
         ip("link set cell down");
         ip("link add eth9 type veth peer name eth10");
         let all = interfaces().unwrap();
@@ -34,7 +35,7 @@ fn interfaces_are_listed_as_they_are() {
 #[test]
 fn changes_are_told_as_they_happen() {
     inside("interfaces::changes_are_told_as_they_happen", || {
-        let ground = Ground::new();
+        let ground = Hosts::new(DESKTOP_BOTH);
         let (_monitor, changes) = Monitor::start().unwrap();
         // A change may come in several steps; the last says how it is now.
         let settle = |is_done: &dyn Fn(&InterfaceChange) -> bool| {

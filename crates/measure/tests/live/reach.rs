@@ -1,6 +1,6 @@
 //! What reaches a server, and the class of what does not.
 
-use crate::ground::{Ground, inside, ip};
+use crate::hosts::{DESKTOP_BOTH, Hosts, inside, ip};
 use crate::server::{Records, Server};
 use model::Family;
 use model::live::Outcome;
@@ -11,7 +11,7 @@ use walkabout_measure::world::live::{ReachTarget, reach};
 #[test]
 fn each_failure_has_its_class() {
     inside("reach::each_failure_has_its_class", || {
-        let ground = Ground::new();
+        let ground = Hosts::new(DESKTOP_BOTH);
         let server = Server::honest(&ground);
         let _v6 = Server::start(
             &ground,

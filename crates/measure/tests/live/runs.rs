@@ -1,6 +1,7 @@
 //! Runs while nothing moves: what is in their folders, what makes them invalid, and what goes wrong.
 
-use crate::ground::{Ground, carry_out, inside, ip, just_run, run, test};
+use crate::ground::{carry_out, just_run, run, test};
+use crate::hosts::{DESKTOP_BOTH, Hosts, inside, ip};
 use crate::server::{Records, Server};
 use analysis::folder::RunFolder;
 use analysis::metric;
@@ -22,7 +23,7 @@ fn number(run: &RunFolder, name: &str) -> Option<f64> {
 #[test]
 fn every_transport_leaves_a_complete_folder() {
     inside("runs::every_transport_leaves_a_complete_folder", || {
-        let ground = Ground::new();
+        let ground = Hosts::new(DESKTOP_BOTH);
         let server = Server::honest(&ground);
         let root = tempfile::tempdir().unwrap();
         for (transport, policy) in [
@@ -102,7 +103,7 @@ fn every_transport_leaves_a_complete_folder() {
 #[test]
 fn a_bulk_run_ends_by_itself_and_ipv6_works() {
     inside("runs::a_bulk_run_ends_by_itself_and_ipv6_works", || {
-        let ground = Ground::new();
+        let ground = Hosts::new(DESKTOP_BOTH);
         let (address, transports) = ("[fd77::1]:443", ["mptcp", "mpquic"]);
         let server = Server::start(&ground, address, &transports, Records::Honest);
         let root = tempfile::tempdir().unwrap();
@@ -133,7 +134,7 @@ fn an_interface_that_changes_makes_the_run_invalid() {
     inside(
         "runs::an_interface_that_changes_makes_the_run_invalid",
         || {
-            let ground = Ground::new();
+            let ground = Hosts::new(DESKTOP_BOTH);
             let server = Server::honest(&ground);
             let root = tempfile::tempdir().unwrap();
             let runs = vec![run("quic", "single", 25, root.path())];
@@ -176,7 +177,7 @@ fn an_interface_that_changes_makes_the_run_invalid() {
 #[test]
 fn it_ends_soon_when_told_to_stop() {
     inside("runs::it_ends_soon_when_told_to_stop", || {
-        let ground = Ground::new();
+        let ground = Hosts::new(DESKTOP_BOTH);
         let server = Server::honest(&ground);
         let root = tempfile::tempdir().unwrap();
         let runs = vec![run("tcp", "single", 25, root.path())];
@@ -204,7 +205,7 @@ fn what_is_wrong_with_one_run_ends_only_that_run() {
     inside(
         "runs::what_is_wrong_with_one_run_ends_only_that_run",
         || {
-            let ground = Ground::new();
+            let ground = Hosts::new(DESKTOP_BOTH);
             let server = Server::honest(&ground);
             let root = tempfile::tempdir().unwrap();
             let taken = run("tcp", "single", 1, root.path());
@@ -244,7 +245,7 @@ fn records_that_cannot_be_had_leave_the_run_complete() {
     inside(
         "runs::records_that_cannot_be_had_leave_the_run_complete",
         || {
-            let ground = Ground::new();
+            let ground = Hosts::new(DESKTOP_BOTH);
             for (records, port, reason) in [
                 (Records::Refused, 443, "closed the connection"),
                 (Records::TooLong, 444, "announces 4294967295 bytes"),
@@ -275,7 +276,7 @@ fn what_cannot_be_is_said_before_a_packet_is_sent() {
     inside(
         "runs::what_cannot_be_is_said_before_a_packet_is_sent",
         || {
-            let ground = Ground::new();
+            let ground = Hosts::new(DESKTOP_BOTH);
             let root = tempfile::tempdir().unwrap();
             let server = "10.77.0.1:443".parse().unwrap();
             let refused = |change: &dyn Fn(&mut walkabout_measure::world::live::Test)| {
@@ -318,7 +319,7 @@ fn what_cannot_be_is_said_before_a_packet_is_sent() {
 #[test]
 fn without_privilege_all_but_mptcp_work() {
     inside("runs::without_privilege_all_but_mptcp_work", || {
-        let ground = Ground::new();
+        let ground = Hosts::new(DESKTOP_BOTH);
         let server = Server::honest(&ground);
         let root = tempfile::tempdir().unwrap();
         drop_capabilities();
@@ -355,7 +356,7 @@ fn drop_capabilities() {
 #[test]
 fn the_hosts_settings_are_put_back() {
     inside("runs::the_hosts_settings_are_put_back", || {
-        let ground = Ground::new();
+        let ground = Hosts::new(DESKTOP_BOTH);
         let server = Server::honest(&ground);
         let root = tempfile::tempdir().unwrap();
         let manager = "/proc/sys/net/mptcp/path_manager";

@@ -1,7 +1,7 @@
 //! A small test server: it serves any pattern over Multipath TCP, TCP and (multipath) QUIC, and hands
 //! out what it recorded.
 
-use crate::ground::Ground;
+use crate::hosts::Hosts;
 use model::columns::Columns;
 use model::live::SessionRecords;
 use model::record::{Event, EventKind, Message, Sample};
@@ -47,7 +47,7 @@ pub struct Server {
 
 impl Server {
     /// One that listens at `address` of the ground's server, over these transports.
-    pub fn start(ground: &Ground, address: &str, transports: &[&str], records: Records) -> Server {
+    pub fn start(ground: &Hosts, address: &str, transports: &[&str], records: Records) -> Server {
         let address: SocketAddr = address.parse().unwrap();
         let identity = quic::Identity::generate().unwrap();
         let pin = identity.pin().0;
@@ -99,7 +99,7 @@ impl Server {
     }
 
     /// Multipath TCP, TCP and both QUICs at 10.77.0.1:443.
-    pub fn honest(ground: &Ground) -> Server {
+    pub fn honest(ground: &Hosts) -> Server {
         Server::start(
             ground,
             "10.77.0.1:443",

@@ -1,6 +1,7 @@
 //! A walk: Wi-Fi falls silent, then is lost.
 
-use crate::ground::{Ground, Seen, carry_out, inside, ip, run, test};
+use crate::ground::{Seen, carry_out, run, test};
+use crate::hosts::{DESKTOP_BOTH, Hosts, inside, ip};
 use crate::server::Server;
 use analysis::folder::RunFolder;
 use analysis::metric::{self, Value};
@@ -16,7 +17,7 @@ const RUNS: [&str; 2] = ["mptcp-apple-interactive", "mpquic-apple-interactive"];
 #[test]
 fn both_multipath_transports_survive_at_once() {
     inside("walk::both_multipath_transports_survive_at_once", || {
-        let ground = Ground::new();
+        let ground = Hosts::new(DESKTOP_BOTH);
         let server = Server::honest(&ground);
         let root = tempfile::tempdir().unwrap();
         let runs = ["mptcp", "mpquic"].map(|transport| {
@@ -29,7 +30,7 @@ fn both_multipath_transports_survive_at_once() {
         let (mut silent_us, mut lost) = ([0; 2], None);
         let (ends, seen) = carry_out(&test, |wait, _| {
             wait(&|seen: &Seen| RUNS.iter().all(|run| seen.answered(run, 0) >= 10));
-            ground.lose_wifi_silently();
+            ground.lose(0, true, true);
             wait(&|seen| RUNS.iter().all(|run| seen.uses_cellular(run)));
             let times = std::cell::Cell::new([0; 2]);
             wait(&|seen| {

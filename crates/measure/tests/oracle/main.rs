@@ -2,14 +2,18 @@
 //! and is no harm done when it dies?
 
 mod ground;
+#[path = "../hosts/mod.rs"]
+#[allow(dead_code, reason = "each of those who share it uses its part")]
+mod hosts;
+mod ipv6;
+mod random;
 
-use ground::{
-    App, Ground, NAMES, Process, Running, connect, inside, ip, paths, setup, status, sysctl,
-    wait_for_status,
-};
-use model::Seed;
-use rand::RngExt;
-use walkabout_measure::oracle::{Kind, restore};
+use ground::{Process, Running, everywhere, inside, paths, server, setup, wait_for_status};
+use hosts::echo::{App, connect, serve};
+use hosts::{DESKTOP, DESKTOP_BOTH, Hosts, NAMES, sysctl};
+use model::Family;
+use std::net::SocketAddr;
+use walkabout_measure::oracle::{Entry, Kind, restore};
 
 const APPS: usize = 3;
 
@@ -21,56 +25,62 @@ fn all_on(status: &serde_json::Value, count: usize, path: &str) -> bool {
 #[test]
 fn every_connection_leaves_a_silent_wifi_and_returns() {
     inside("every_connection_leaves_a_silent_wifi_and_returns", || {
-        let ground = Ground::new();
-        ground.serve();
-        let folder = tempfile::tempdir().unwrap();
-        let before = sysctl("net.mptcp.pm_type");
-        let daemon = Running::start(setup(folder.path()));
-        let apps: Vec<App> = (0..APPS).map(|_| App::start()).collect();
-        daemon.wait_for(APPS, |e| e.kind == Kind::Adopted);
-        apps.iter().for_each(|app| app.goes_on(10));
-        assert!(all_on(&status(folder.path()).unwrap(), APPS, NAMES[0]));
-
-        ground.lose(0, true, true);
-        let left = |e: &walkabout_measure::oracle::Entry| {
-            e.kind == Kind::Done
-                && e.detail.starts_with("close")
-                && e.path.as_deref() == Some(NAMES[0])
-        };
-        daemon.wait_for(APPS, left);
-        apps.iter().for_each(|app| app.goes_on(10));
-        wait_for_status(folder.path(), |s| all_on(s, APPS, NAMES[1]));
-
-        ground.find_again(0);
-        wait_for_status(folder.path(), |s| all_on(s, APPS, NAMES[0]));
-        apps.iter().for_each(|app| app.goes_on(10));
-
-        let seen = daemon.end();
-        let failed: Vec<_> = seen.iter().filter(|e| e.kind == Kind::Failed).collect();
-        assert!(failed.is_empty(), "{failed:#?}");
-        // Decisions say why.
-        let why = |e: &&walkabout_measure::oracle::Entry| e.kind == Kind::Decision;
-        assert!(seen.iter().filter(why).all(|e| e.detail.contains(": ")));
-        // What was changed is put back, and the connections stay.
-        assert_eq!(sysctl("net.mptcp.pm_type"), before);
-        assert!(!folder.path().join("kept.json").exists());
-        assert!(!folder.path().join("oracle.sock").exists());
-        apps.iter().for_each(|app| app.goes_on(10));
+        let ground = Hosts::new(DESKTOP);
+        let to = server(Family::Ipv4);
+        serve(&ground, to);
+        all_leave_and_return(&ground, to);
     });
+}
+
+/// Connections to `to` leave a silent Wi-Fi and return when it works, and what was changed is put back.
+fn all_leave_and_return(ground: &Hosts, to: SocketAddr) {
+    let folder = tempfile::tempdir().unwrap();
+    let before = sysctl("net.mptcp.pm_type");
+    let daemon = Running::start(setup(folder.path()));
+    let apps: Vec<App> = (0..APPS).map(|_| App::start(to)).collect();
+    daemon.wait_for(APPS, |e| e.kind == Kind::Adopted);
+    apps.iter().for_each(|app| app.goes_on(10));
+    wait_for_status(folder.path(), |s| all_on(s, APPS, NAMES[0]));
+
+    ground.lose(0, true, true);
+    let left = |e: &Entry| {
+        e.kind == Kind::Done && e.detail.starts_with("close") && e.path.as_deref() == Some(NAMES[0])
+    };
+    daemon.wait_for(APPS, left);
+    apps.iter().for_each(|app| app.goes_on(10));
+    wait_for_status(folder.path(), |s| all_on(s, APPS, NAMES[1]));
+
+    ground.find_again(0);
+    wait_for_status(folder.path(), |s| all_on(s, APPS, NAMES[0]));
+    apps.iter().for_each(|app| app.goes_on(10));
+
+    let seen = daemon.end();
+    let failed: Vec<_> = seen.iter().filter(|e| e.kind == Kind::Failed).collect();
+    assert!(failed.is_empty(), "{failed:#?}");
+    // Decisions say why.
+    let why = |e: &&Entry| e.kind == Kind::Decision;
+    assert!(seen.iter().filter(why).all(|e| e.detail.contains(": ")));
+    // What was changed is put back, and the connections stay.
+    assert_eq!(sysctl("net.mptcp.pm_type"), before);
+    assert!(!folder.path().join("kept.json").exists());
+    assert!(!folder.path().join("oracle.sock").exists());
+    apps.iter().for_each(|app| app.goes_on(10));
 }
 
 #[test]
 fn connections_go_on_when_the_daemon_is_killed() {
     const NAME: &str = "connections_go_on_when_the_daemon_is_killed";
     inside(NAME, || {
-        let ground = Ground::new();
-        ground.serve();
+        let ground = Hosts::new(DESKTOP);
+        serve(&ground, server(Family::Ipv4));
         let folder = tempfile::tempdir().unwrap();
         let before = sysctl("net.mptcp.pm_type");
         assert_eq!(before, "0");
         // Killed while on Wi-Fi.
         let daemon = Process::start(NAME, folder.path());
-        let apps: Vec<App> = (0..APPS).map(|_| App::start()).collect();
+        let apps: Vec<App> = (0..APPS)
+            .map(|_| App::start(server(Family::Ipv4)))
+            .collect();
         wait_for_status(folder.path(), |s| all_on(s, APPS, NAMES[0]));
         daemon.kill();
         apps.iter().for_each(|app| app.goes_on(20));
@@ -105,13 +115,13 @@ fn connections_go_on_when_the_daemon_is_killed() {
 #[test]
 fn a_dry_run_says_what_it_would_do_and_does_nothing() {
     inside("a_dry_run_says_what_it_would_do_and_does_nothing", || {
-        let ground = Ground::new();
-        ground.serve();
+        let ground = Hosts::new(DESKTOP);
+        serve(&ground, server(Family::Ipv4));
         let folder = tempfile::tempdir().unwrap();
         let mut setup = setup(folder.path());
         setup.dry_run = true;
         let daemon = Running::start(setup);
-        let app = App::start();
+        let app = App::start(server(Family::Ipv4));
         app.goes_on(5);
         daemon.wait(|e| e.kind == Kind::Adopted);
         ground.lose(0, true, true);
@@ -146,21 +156,21 @@ fn netlink_drops() -> u64 {
 fn lost_notifications_are_made_good() {
     const NAME: &str = "lost_notifications_are_made_good";
     inside(NAME, || {
-        let ground = Ground::new();
-        ground.serve();
+        let ground = Hosts::new(DESKTOP_BOTH);
+        serve(&ground, everywhere());
         let folder = tempfile::tempdir().unwrap();
         let daemon = Process::start(NAME, folder.path());
-        let first = App::start();
+        let first = App::start(server(Family::Ipv4));
         wait_for_status(folder.path(), |s| all_on(s, 1, NAMES[0]));
         // It does not read while more happens than its socket holds.
         daemon.signal(libc::SIGSTOP);
         let mut connections = 0;
         while netlink_drops() == 0 {
-            drop(connect());
+            drop(connect(server(Family::Ipv4)));
             connections += 1;
             assert!(connections < 20_000, "its socket takes everything");
         }
-        let second = App::start();
+        let second = App::start(server(Family::Ipv6));
         daemon.signal(libc::SIGCONT);
         wait_for_status(folder.path(), |s| {
             s["counters"]["resyncs"].as_u64() > Some(0)
@@ -177,69 +187,46 @@ fn lost_notifications_are_made_good() {
 #[test]
 fn a_server_follows_its_clients_last_subflow() {
     inside("a_server_follows_its_clients_last_subflow", || {
-        let ground = Ground::new();
-        let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        let mut follow = setup(there.path());
-        follow.follow = true;
-        let server = ground.at_server(|| Running::start(follow));
-        ground.serve();
-        let daemon = Running::start(setup(here.path()));
-        let app = App::start();
-        app.goes_on(10);
-        // Only what goes down is lost: the client's data goes on coming over Wi-Fi.
-        ground.lose(0, false, true);
-        let decision = server.wait(|e| e.kind == Kind::Decision);
-        assert!(decision.detail.contains("10.77.2.2"), "{}", decision.detail);
-        app.goes_on(10);
-        let seen = [daemon.end(), server.end()].concat();
-        assert!(seen.iter().all(|e| e.kind != Kind::Failed), "{seen:#?}");
+        let ground = Hosts::new(DESKTOP);
+        follows(&ground, server(Family::Ipv4), server(Family::Ipv4));
     });
 }
 
-/// Interfaces go and come, addresses change, packets vanish, connections come and go, in a random order; in
-/// the end every connection that is left is known, steered and on Wi-Fi alone.
-#[test]
-fn interfaces_addresses_and_connections_come_and_go() {
-    inside("interfaces_addresses_and_connections_come_and_go", || {
-        let ground = Ground::new();
-        ground.serve();
-        let folder = tempfile::tempdir().unwrap();
-        let daemon = Running::start(setup(folder.path()));
-        let mut apps = vec![App::start(), App::start()];
-        wait_for_status(folder.path(), |s| all_on(s, 2, NAMES[0]));
-        let mut random = Seed(6).stream("oracle.kernel");
-        let mut last = [2, 2];
-        for _ in 0..10 {
-            let path: usize = random.random_range(0..2);
-            match random.random_range(0..6) {
-                0 => {
-                    ip(&format!("link set {} down", NAMES[path]));
-                    daemon.wait(|e| e.kind == Kind::Path && e.detail.ends_with("down"));
-                    ip(&format!("link set {} up", NAMES[path]));
-                    ground.address(path, last[path]);
-                }
-                1 => {
-                    let net = path + 1;
-                    ip(&format!(
-                        "addr del 10.77.{net}.{}/24 dev {}",
-                        last[path], NAMES[path]
-                    ));
-                    last[path] = 2 + (last[path] + 1) % 5;
-                    ground.address(path, last[path]);
-                    let new = format!("10.77.{net}.{}", last[path]);
-                    daemon.wait(|e| e.kind == Kind::Path && e.detail.ends_with(&new));
-                }
-                2 => {
-                    ground.lose(0, true, true);
-                    wait_for_status(folder.path(), |s| all_on(s, apps.len(), NAMES[1]));
-                    ground.find_again(0);
-                }
-                3 if apps.len() > 1 => drop(apps.remove(0)),
-                _ => apps.push(App::start()),
-            }
-        }
-        wait_for_status(folder.path(), |s| all_on(s, apps.len(), NAMES[0]));
-        apps.iter().for_each(|app| app.goes_on(10));
-        daemon.end();
-    });
+/// A server that listens at `at` sends on its client's last subflow; the client connects to `to`.
+fn follows(ground: &Hosts, at: SocketAddr, to: SocketAddr) {
+    let (here, there) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let mut follow = setup(there.path());
+    follow.follow = true;
+    let follower = ground.at_server(|| Running::start(follow));
+    serve(ground, at);
+    let daemon = Running::start(setup(here.path()));
+    let app = App::start(to);
+    app.goes_on(10);
+    // Only what goes down is lost: the client's data goes on coming over Wi-Fi.
+    ground.lose(0, false, true);
+    let decision = follower.wait(|e| e.kind == Kind::Decision);
+    let last = hosts::address(Family::of(to.ip().to_canonical()), 1, hosts::USUAL);
+    let detail = &decision.detail;
+    assert!(detail.contains(&format!("to {last}:")), "{detail}");
+    follower.wait(|e| e.kind == Kind::Done);
+    app.goes_on(10);
+    wait_for_status(there.path(), |s| in_use(s) == [last.to_string()]);
+    // And back, when the client goes back.
+    ground.find_again(0);
+    wait_for_status(here.path(), |s| all_on(s, 1, NAMES[0]));
+    let first = hosts::address(Family::of(last), 0, hosts::USUAL);
+    wait_for_status(there.path(), |s| in_use(s) == [first.to_string()]);
+    app.goes_on(10);
+    let seen = [daemon.end(), follower.end()].concat();
+    assert!(seen.iter().all(|e| e.kind != Kind::Failed), "{seen:#?}");
+}
+
+/// The client's addresses of the subflows on which a follower's host sends.
+fn in_use(status: &serde_json::Value) -> Vec<String> {
+    let list = |v: &serde_json::Value| v.as_array().cloned().unwrap_or_default();
+    let subflows = list(&status["connections"]);
+    let subflows = subflows.iter().flat_map(|c| list(&c["subflows"]));
+    let used = subflows.filter(|s| s["state"] == "established" && s["backup"] == false);
+    let ip = |s: serde_json::Value| s["remote"].as_str()?.parse::<SocketAddr>().ok();
+    used.filter_map(ip).map(|a| a.ip().to_string()).collect()
 }

@@ -94,7 +94,8 @@ impl Notification {
                 None => IpAddr::V6(Ipv6Addr::from(attributes.array::<16>(v6)?)),
             };
             let port = attributes.array::<2>(port).map_or(0, u16::from_be_bytes);
-            Some(SocketAddr::new(ip, port))
+            // A socket of IPv6 that carries IPv4 has mapped addresses.
+            Some(SocketAddr::new(ip.to_canonical(), port))
         };
         Some(Notification {
             kind: EventKind::from_number(command)?,

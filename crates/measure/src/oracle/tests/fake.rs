@@ -1,13 +1,15 @@
 //! A kernel that does what tests want: connections come and go, packets vanish, notifications are lost.
 
+use super::addresses::{addresses, leads_nowhere, server};
 use crate::netlink::generic::{Attributes, Writer};
 use crate::netlink::mptcp::{EventKind, LocalAddress, Notification};
 use crate::netlink::sockets::{Connection, Subflow};
 use crate::oracle::kernel::{Interface, Kernel};
 use crate::transport::kernel::info::{self, TcpInfo};
 use crate::transport::kernel::ulp::{self, Role};
+use model::Family;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 /// Of the upper layer's flags: the initial subflow, and a joined one, of a client.
 const INITIAL: u32 = 1 << 1;
@@ -37,6 +39,11 @@ pub struct FakeConnection {
     pub token: u32,
     pub inode: u32,
     pub local: SocketAddr,
+    pub remote: SocketAddr,
+    /// Whether its initial subflow is one of IPv6 that carries IPv4.
+    pub mapped: bool,
+    /// Turns until the kernel says where to.
+    pub connecting: u32,
     pub subflows: Vec<FakeSubflow>,
     /// Whether the kernel's own path manager has it.
     pub kernels: bool,
@@ -56,10 +63,6 @@ pub struct Fake {
     /// What went wrong that must not.
     pub wrongs: Vec<String>,
     next: u64,
-}
-
-pub fn server() -> SocketAddr {
-    SocketAddr::from(([192, 0, 2, 1], 443))
 }
 
 fn refused(number: i32) -> io::Error {
@@ -82,7 +85,7 @@ impl Fake {
             name: (*name).to_owned(),
             kind: None,
             running: true,
-            addresses: vec![IpAddr::from([10, 0, index as u8, 2])],
+            addresses: addresses(index, 2),
             metric: Some(index * 100),
         });
         Fake {
@@ -112,15 +115,19 @@ impl Fake {
         });
     }
 
-    /// An application connects over the first interface that works.
+    /// An application connects over IPv4 and the first interface that works.
     pub fn connect(&mut self, kernels: bool) {
-        let works = |i: &&Interface| {
-            i.running && !i.addresses.is_empty() && !self.lost[i.index as usize - 1]
-        };
-        let Some(interface) = self.interfaces.iter().find(works) else {
+        self.connect_over(Family::Ipv4, false, kernels);
+    }
+
+    /// The same over any family; over IPv4 with a socket of IPv6 when `mapped`.
+    pub fn connect_over(&mut self, family: Family, mapped: bool, kernels: bool) {
+        let of_family = |a: &&IpAddr| Family::of(**a) == family && !leads_nowhere(a);
+        let works = |i: &&Interface| i.running && !self.lost[i.index as usize - 1];
+        let address = |i: &Interface| i.addresses.iter().find(of_family).copied();
+        let Some(ip) = self.interfaces.iter().filter(works).find_map(address) else {
             return;
         };
-        let ip = interface.addresses[0];
         let number = self.number();
         let local = SocketAddr::new(ip, 10_000 + (number % 50_000) as u16);
         let token = 0x1000 + number as u32;
@@ -128,6 +135,9 @@ impl Fake {
             token,
             inode: 100_000 + number as u32,
             local,
+            remote: server(family),
+            mapped: mapped && family == Family::Ipv4,
+            connecting: if mapped { 8 } else { 0 },
             subflows: vec![FakeSubflow {
                 cookie: number,
                 local,
@@ -141,8 +151,10 @@ impl Fake {
             }],
             kernels,
         });
-        self.tell(EventKind::Created, token);
-        self.tell(EventKind::Established, token);
+        if !mapped {
+            self.tell(EventKind::Created, token);
+            self.tell(EventKind::Established, token);
+        }
     }
 
     /// A connection vanishes.
@@ -183,7 +195,12 @@ impl Fake {
             .iter()
             .map(|c| c.subflows.iter().map(|s| self.reaches(s)).collect())
             .collect();
+        let mut made = Vec::new();
         for (connection, reaching) in self.connections.iter_mut().zip(reaching) {
+            if connection.connecting > 0 {
+                connection.connecting -= 1;
+                made.extend((connection.connecting == 0).then_some(connection.token));
+            }
             for (subflow, reaches) in connection.subflows.iter_mut().zip(reaching) {
                 subflow.sent += 1;
                 if reaches {
@@ -200,6 +217,10 @@ impl Fake {
             connection
                 .subflows
                 .retain(|s| s.established || s.silent < 1_000);
+        }
+        for token in made {
+            self.tell(EventKind::Created, token);
+            self.tell(EventKind::Established, token);
         }
         for token in told {
             self.tell(EventKind::SubflowEstablished, token);
@@ -243,7 +264,8 @@ impl Kernel for Fake {
                     interface: subflow.interface,
                     token: if subflow.initial { connection.token } else { 0 },
                     local: subflow.local,
-                    remote: server(),
+                    remote: connection.remote,
+                    mapped: connection.mapped && subflow.initial,
                     tcp: TcpInfo {
                         state: match subflow.established {
                             true => info::ESTABLISHED,
@@ -272,11 +294,12 @@ impl Kernel for Fake {
         if self.fail_reading {
             return Err(refused(libc::ENOBUFS));
         }
+        let nowhere = SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), 0);
         seen.extend(self.connections.iter().map(|c| Connection {
             token: c.token,
             inode: c.inode,
-            local: c.local,
-            remote: server(),
+            local: if c.connecting > 0 { nowhere } else { c.local },
+            remote: if c.connecting > 0 { nowhere } else { c.remote },
             open: true,
         }));
         Ok(())
@@ -299,11 +322,17 @@ impl Kernel for Fake {
         std::mem::take(&mut self.rang)
     }
 
-    fn create(&mut self, token: u32, local: &LocalAddress, _: SocketAddr) -> io::Result<()> {
+    fn create(&mut self, token: u32, local: &LocalAddress, to: SocketAddr) -> io::Result<()> {
         let has = |i: &Interface| i.addresses.contains(&local.ip);
         let assigned = self.interfaces.iter().any(has);
         let cookie = self.number();
         let connection = self.find(token)?;
+        let right = connection.remote;
+        if to != right || leads_nowhere(&local.ip) || Family::of(local.ip) != Family::of(to.ip()) {
+            let text = format!("a subflow of {token} from {} to {to}", local.ip);
+            self.wrongs.push(text);
+            return Err(refused(libc::EINVAL));
+        }
         if !assigned {
             return Err(refused(libc::EADDRNOTAVAIL));
         }
@@ -327,7 +356,13 @@ impl Kernel for Fake {
 
     fn destroy(&mut self, token: u32, local: SocketAddr, _: SocketAddr) -> io::Result<()> {
         let connection = self.find(token)?;
-        let Some(at) = connection.subflows.iter().position(|s| s.local == local) else {
+        let mapped = connection.mapped;
+        let has_it = |s: &FakeSubflow| s.initial && mapped;
+        let is_it = |s: &FakeSubflow| {
+            let canonical = SocketAddr::new(local.ip().to_canonical(), local.port());
+            s.local == canonical && has_it(s) == (canonical != local)
+        };
+        let Some(at) = connection.subflows.iter().position(is_it) else {
             return Err(refused(libc::ESRCH));
         };
         let another = |(n, s): (usize, &FakeSubflow)| n != at && s.established;

@@ -1,19 +1,17 @@
 //! `walkabout oracle`: a path manager for every Multipath TCP connection of this host.
 
+mod status;
+
 use crate::command::run::input::mistake;
 use crate::failure::Failure;
 use crate::interrupt;
 use measure::oracle::{Entry, Kind, OracleError, Setup, restore, run};
-use model::daemon::Daemon;
-use std::io::{Read, Write};
-use std::os::unix::net::UnixStream;
+use model::daemon::{Daemon, no_interface};
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 /// Read when no other file is named; it need not be there.
 const CONFIG: &str = "/etc/walkabout/oracle.toml";
-/// How long a daemon may take to tell its status.
-const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Steer every Multipath TCP connection of this host, whichever application opens it.
 ///
@@ -68,18 +66,23 @@ enum What {
 impl Oracle {
     /// Runs until it is told to stop, or asks the one that runs.
     pub fn run(self, json: bool) -> Result<(), Failure> {
-        let mut config = read(self.common.config.as_deref())?;
+        let mut file = read(self.common.config.as_deref())?;
         if let Some(socket) = &self.common.socket {
-            config.socket.clone_from(socket);
+            // As a path of the command line: from here, where a configuration has no here.
+            file.config.socket = std::path::absolute(socket).map_err(Failure::usage)?;
         }
         match self.what {
-            Some(What::Status) => status(&config.socket, json),
-            Some(What::Restore) => put_back(&config.kept, json),
-            None => self.steer(config, json),
+            Some(What::Status) => status::show(&file.config.socket, json),
+            Some(What::Restore) => put_back(&file.config.kept, json),
+            None => self.steer(file, json),
         }
     }
 
-    fn steer(self, mut config: Daemon, json: bool) -> Result<(), Failure> {
+    fn steer(self, file: File, json: bool) -> Result<(), Failure> {
+        if !self.follow {
+            self.look_for_interfaces(&file)?;
+        }
+        let mut config = file.config;
         config.take_over |= self.take_over;
         if let Some(policy) = self.policy {
             config.policy = policy;
@@ -99,10 +102,49 @@ impl Oracle {
         };
         let mut say = |entry: &Entry| tell(entry, json);
         run(&setup, interrupt::flag(), &mut say).map_err(|error| match error {
-            OracleError::NotTakenOver | OracleError::Kernel(_) => Failure::impossible(error),
+            OracleError::NotTakenOver | OracleError::Kernel(_) | OracleError::Permission(_) => {
+                Failure::impossible(error)
+            }
             _ => Failure::failed(error),
         })
     }
+
+    /// One that is named on the command line has to be there. One of the configuration may come later, as
+    /// at a host's start, or with a modem: that is only said.
+    fn look_for_interfaces(&self, file: &File) -> Result<(), Failure> {
+        let Ok(all) = measure::world::live::interfaces() else {
+            return Ok(()); // the daemon says so again and again
+        };
+        let present: Vec<&str> = all.iter().map(|i| i.name.as_str()).collect();
+        for (option, name) in [("--home", &self.home), ("--backup", &self.backup)] {
+            let missing = name.as_ref().and_then(|n| no_interface(n, &present));
+            if let Some(missing) = missing {
+                return Err(Failure::usage(format!("{option}: {missing}")));
+            }
+        }
+        let File {
+            config,
+            text,
+            source,
+        } = file;
+        for missing in config.absent(text, source, &present) {
+            let overruled = match missing.key.as_str() {
+                "home.interface" => self.home.is_some(),
+                _ => self.backup.is_some(),
+            };
+            if !overruled {
+                eprintln!("walkabout: {missing}; it is waited for");
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The configuration, and where it is from.
+struct File {
+    config: Daemon,
+    text: String,
+    source: String,
 }
 
 fn policies() -> Vec<&'static str> {
@@ -110,12 +152,16 @@ fn policies() -> Vec<&'static str> {
 }
 
 /// The configuration in `file`, or in the usual place, or the default.
-fn read(file: Option<&Path>) -> Result<Daemon, Failure> {
+fn read(file: Option<&Path>) -> Result<File, Failure> {
     let path = file.unwrap_or(Path::new(CONFIG));
     let text = match std::fs::read_to_string(path) {
         Ok(text) => text,
         Err(error) if file.is_none() && error.kind() == std::io::ErrorKind::NotFound => {
-            return Ok(Daemon::default());
+            return Ok(File {
+                config: Daemon::default(),
+                text: String::new(),
+                source: String::new(),
+            });
         }
         Err(error) => {
             let words = format!("cannot read {}: {error}", path.display());
@@ -123,7 +169,12 @@ fn read(file: Option<&Path>) -> Result<Daemon, Failure> {
         }
     };
     let source = path.display().to_string();
-    Daemon::parse(&text, &source, &policies()).map_err(mistake)
+    let config = Daemon::parse(&text, &source, &policies()).map_err(mistake)?;
+    Ok(File {
+        config,
+        text,
+        source,
+    })
 }
 
 /// A line of the log, at once: a line of JSON for scripts.
@@ -163,75 +214,6 @@ fn word(kind: Kind) -> &'static str {
         Kind::Failed => "failed",
         Kind::Resync => "resync",
     }
-}
-
-/// Shows the status of the daemon that answers at `socket`.
-fn status(socket: &Path, json: bool) -> Result<(), Failure> {
-    let no_answer = |error: std::io::Error| {
-        let at = socket.display();
-        Failure::failed(format!(
-            "no oracle answers at {at}: {error}; is it running (systemctl status walkabout-oracle), and may \
-             you read its socket?"
-        ))
-    };
-    let mut stream = UnixStream::connect(socket).map_err(no_answer)?;
-    stream.set_read_timeout(Some(PATIENCE)).map_err(no_answer)?;
-    let mut text = String::new();
-    stream.read_to_string(&mut text).map_err(no_answer)?;
-    let status: serde_json::Value = serde_json::from_str(&text)
-        .map_err(|error| Failure::failed(format!("the oracle's answer is no status: {error}")))?;
-    if json {
-        println!("{status:#}");
-        return Ok(());
-    }
-    let text = |value: &serde_json::Value| match value {
-        serde_json::Value::String(text) => text.clone(),
-        serde_json::Value::Null => "-".to_owned(),
-        other => other.to_string(),
-    };
-    let dry = if status["dry_run"] == true {
-        ", dry run"
-    } else {
-        ""
-    };
-    println!(
-        "{} ({}){dry}",
-        text(&status["policy"]),
-        text(&status["role"])
-    );
-    let list = |value: &serde_json::Value| value.as_array().cloned().unwrap_or_default();
-    for path in list(&status["paths"]) {
-        let up = if path["up"] == true { "up" } else { "down" };
-        println!(
-            "path {} ({}): {up}",
-            text(&path["interface"]),
-            text(&path["kind"])
-        );
-    }
-    for connection in list(&status["connections"]) {
-        println!(
-            "connection {} {} to {}",
-            text(&connection["connection"]),
-            text(&connection["state"]),
-            text(&connection["remote"]),
-        );
-        for subflow in list(&connection["subflows"]) {
-            let backup = if subflow["backup"] == true {
-                ", backup"
-            } else {
-                ""
-            };
-            println!(
-                "  {} over {}{backup}, srtt {} us, {} sent again",
-                text(&subflow["state"]),
-                text(&subflow["path"]),
-                text(&subflow["srtt_us"]),
-                text(&subflow["retransmissions"]),
-            );
-        }
-    }
-    println!("counters {}", status["counters"]);
-    Ok(())
 }
 
 fn put_back(kept: &Path, json: bool) -> Result<(), Failure> {

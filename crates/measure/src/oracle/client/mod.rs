@@ -1,0 +1,287 @@
+//! How does a path manager steer every Multipath TCP connection this host opens, whoever opens it?
+//!
+//! No input, no clock: [`Oracle::poll`] is called when it is due or when the kernel has told
+//! something, and everything it knows comes through [`Kernel`]. A connection that the kernel's own
+//! path manager has, one that this host accepted, and one that has nothing to do with the two
+//! paths is left alone.
+
+mod act;
+mod view;
+
+use super::hands::Hands;
+use super::kernel::{Interface, Kernel};
+use super::log::{Entry, Kind};
+use super::places::{PathNow, Places};
+use super::status::{ConnectionStatus, Counters, PathStatus, Status};
+use super::table::{Changes, Seen, Table, Tracked};
+use model::{PathIndex, Time};
+use policy::{Decision, PathManager, View};
+use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
+
+/// After a decision the next looks follow each other this closely, for [`QUICK`]: no event tells
+/// that a subflow got the fourth acknowledgement, after which it is usable.
+const QUICK_PERIOD: Duration = Duration::from_millis(10);
+/// For how long: some round-trip times of a mobile network.
+const QUICK: Duration = Duration::from_millis(400);
+/// Interfaces are read at least this often, whatever was told.
+const INTERFACES_PERIOD: Duration = Duration::from_secs(10);
+
+/// Whose a connection is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Grip {
+    Ours,
+    Kernels,
+}
+
+/// The oracle of a host that opens connections.
+pub struct Oracle<K> {
+    kernel: K,
+    manager: Box<dyn PathManager>,
+    name: String,
+    period: Duration,
+    dry_run: bool,
+    places: Places,
+    paths: [PathNow; 2],
+    table: Table,
+    hands: Hands,
+    grips: HashMap<usize, Grip>,
+    /// The path of each subflow, as long as the connection has it.
+    homes: HashMap<u64, PathIndex>,
+    /// Since when a subflow's address is on no interface.
+    strays: BTreeMap<u64, Time>,
+    next_look: Time,
+    last_look: Option<Time>,
+    quick_until: Time,
+    interfaces_at: Time,
+    /// Whether the interfaces were read before.
+    interfaces_known: bool,
+    counters: Counters,
+    log: Vec<Entry>,
+    view: View,
+    decisions: Vec<Decision>,
+}
+
+impl<K: Kernel> Oracle<K> {
+    /// An oracle that asks `manager`, called `name`, every `period`.
+    pub fn new(
+        kernel: K,
+        manager: Box<dyn PathManager>,
+        name: &str,
+        period: Duration,
+        places: Places,
+        dry_run: bool,
+    ) -> Oracle<K> {
+        let mut places = places;
+        let paths = places.resolve(&[]);
+        Oracle {
+            kernel,
+            manager,
+            name: name.to_owned(),
+            period,
+            dry_run,
+            places,
+            paths,
+            table: Table::default(),
+            hands: Hands::default(),
+            grips: HashMap::new(),
+            homes: HashMap::new(),
+            strays: BTreeMap::new(),
+            next_look: Time::ZERO,
+            last_look: None,
+            quick_until: Time::ZERO,
+            interfaces_at: Time::ZERO,
+            interfaces_known: false,
+            counters: Counters::default(),
+            log: Vec::new(),
+            view: View::default(),
+            decisions: Vec::new(),
+        }
+    }
+
+    /// The kernel.
+    pub fn kernel(&self) -> &K {
+        &self.kernel
+    }
+
+    /// The kernel of a test.
+    #[cfg(test)]
+    pub fn kernel_mut(&mut self) -> &mut K {
+        &mut self.kernel
+    }
+
+    /// When it wants to be called next, if nothing happens.
+    pub fn poll_at(&self) -> Time {
+        self.next_look
+    }
+
+    /// The entries of the log since the last call.
+    pub fn take_log(&mut self) -> Vec<Entry> {
+        std::mem::take(&mut self.log)
+    }
+
+    /// Takes in what the kernel told, and looks, decides and acts when that is due.
+    pub fn poll(&mut self, now: Time) {
+        let mut happened = self.take_in(now);
+        let changed = self.kernel.interfaces_changed();
+        if (changed || now >= self.interfaces_at) && self.read_interfaces(now) {
+            happened = true;
+            self.quick_until = now + QUICK;
+        }
+        if happened {
+            let soonest = self.last_look.map_or(now, |last| last + QUICK_PERIOD);
+            self.next_look = self.next_look.min(soonest.max(now));
+        }
+        if now < self.next_look {
+            return;
+        }
+        self.last_look = Some(now);
+        self.counters.looks += 1;
+        match self.table.look(now, &mut self.kernel) {
+            Ok(changes) => self.decide(now, changes),
+            Err(error) => self.lost(now, format!("the connections could not be read: {error}")),
+        }
+        let period = match now < self.quick_until {
+            true => QUICK_PERIOD.min(self.period),
+            false => self.period,
+        };
+        self.next_look = now + period;
+    }
+
+    fn entry(
+        &mut self,
+        now: Time,
+        kind: Kind,
+        connection: Option<usize>,
+        path: Option<PathIndex>,
+        detail: String,
+    ) {
+        let path = path.and_then(|p| self.paths.get(p.0));
+        self.log.push(Entry {
+            time_us: now.as_micros(),
+            kind,
+            connection,
+            path: path.map(|p| p.label().to_owned()),
+            detail,
+        });
+    }
+
+    fn lost(&mut self, now: Time, detail: String) {
+        self.counters.resyncs += 1;
+        self.table.resync();
+        self.entry(now, Kind::Resync, None, None, detail);
+    }
+
+    fn take_in(&mut self, now: Time) -> bool {
+        let mut told = Vec::new();
+        let read = self.kernel.told(&mut told);
+        let mut happened = false;
+        for notification in &told {
+            happened |= self.table.take_in(notification);
+        }
+        if let Err(error) = read {
+            self.lost(now, format!("notifications were lost: {error}"));
+            happened = true;
+        }
+        happened
+    }
+
+    fn read_interfaces(&mut self, now: Time) -> bool {
+        self.interfaces_at = now + INTERFACES_PERIOD;
+        let interfaces = match self.kernel.interfaces() {
+            Ok(interfaces) => interfaces,
+            Err(error) => {
+                self.lost(now, format!("the interfaces could not be read: {error}"));
+                return false;
+            }
+        };
+        let paths = self.places.resolve(&interfaces);
+        let before = std::mem::replace(&mut self.paths, paths);
+        // What is not there at the beginning is told as well.
+        let first = !std::mem::replace(&mut self.interfaces_known, true);
+        for (index, old) in before.iter().enumerate() {
+            let new = &self.paths[index];
+            if old != new || first {
+                let which = if index == 0 { "home" } else { "backup" };
+                let detail = format!("{which}: {}", in_words(new, &interfaces));
+                self.entry(now, Kind::Path, None, Some(PathIndex(index)), detail);
+            }
+        }
+        before != self.paths
+    }
+
+    fn decide(&mut self, now: Time, changes: Changes) {
+        for (id, _) in &changes.went {
+            self.hands.forget(*id);
+            if self.grips.remove(id) == Some(Grip::Ours) {
+                let detail = "the connection ended".to_owned();
+                self.entry(now, Kind::Gone, Some(*id), None, detail);
+            }
+        }
+        self.build_view(now);
+        let mut decisions = std::mem::take(&mut self.decisions);
+        decisions.clear();
+        let mut view = std::mem::take(&mut self.view);
+        self.manager.decide(now, &view, &mut decisions);
+        view.connections.clear();
+        self.view = view;
+        for decision in &decisions {
+            self.counters.decisions += 1;
+            self.carry_out(now, decision);
+        }
+        self.decisions = decisions;
+        self.close_strays(now);
+    }
+
+    /// What there is now.
+    pub fn status(&self, now: Time) -> Status {
+        let mut status = Status::new("client", self.name.clone(), self.dry_run);
+        status.period_ms = self.period.as_millis() as u64;
+        status.running_ms = now.as_micros() / 1_000;
+        status.counters = self.counters;
+        status.paths = self
+            .paths
+            .iter()
+            .map(|path| PathStatus {
+                interface: path.name.clone(),
+                kind: path.kind,
+                up: path.up,
+                addresses: path.addresses.clone(),
+            })
+            .collect();
+        let state = |c: &Tracked| match self.grips.get(&c.id) {
+            _ if !c.open => "ended",
+            Some(Grip::Ours) => "steered",
+            Some(Grip::Kernels) => "kernel",
+            None => "other",
+        };
+        let name = |s: &Seen| {
+            let path = self.homes.get(&s.subflow.cookie)?;
+            self.paths[path.0].name.clone()
+        };
+        status.connections = self
+            .table
+            .connections()
+            .map(|c| ConnectionStatus::of(c, state(c), &name))
+            .collect();
+        status
+    }
+}
+
+/// How a path is, among these interfaces.
+fn in_words(path: &PathNow, interfaces: &[Interface]) -> String {
+    let words = |all: Vec<String>| all.join(", ");
+    if path.up {
+        let addresses = path.addresses.iter().map(ToString::to_string);
+        return format!("up, {}", words(addresses.collect()));
+    }
+    if path.index != 0 {
+        return "down".to_owned();
+    }
+    let names = words(interfaces.iter().map(|i| i.name.clone()).collect());
+    let what = match path.name {
+        Some(_) => "no such interface",
+        None => "no interface fits",
+    };
+    format!("{what}; there are {names}; one that appears is taken")
+}
