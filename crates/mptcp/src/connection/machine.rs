@@ -8,7 +8,7 @@ use super::receiving::Receiving;
 use super::sending::Sending;
 use super::shared::{Protocol, Shared};
 use super::{Config, Event, Failure, Info};
-use crate::stack::{ConnectionId, Counters};
+use crate::stack::{ConnectionId, Counters, Transmit};
 use crate::subflow::{Congestion, State, Tuple, earliest};
 use crate::wire::Segment;
 use model::Time;
@@ -249,12 +249,12 @@ impl Connection {
         first
     }
 
-    /// The next packet of one of its subflows, in turn; where it goes and its length.
+    /// The next packet of one of its subflows, in turn.
     pub(crate) fn transmit(
         &mut self,
         ctx: &mut Context<'_>,
         packet: &mut [u8],
-    ) -> Option<(Tuple, usize)> {
+    ) -> Option<Transmit> {
         while !self.ready.is_empty() {
             let after = self.ready.iter().find(|id| id.index() > self.turn);
             let id = after.or_else(|| self.ready.iter().next())?;
@@ -304,7 +304,12 @@ impl Connection {
             ctx.counters.resets_sent += std::mem::take(&mut self.shared.resets);
             match length {
                 Some(length) => {
-                    let tuple = path.state.tuple;
+                    let tuple = &path.state.tuple;
+                    let sent = Transmit {
+                        length,
+                        source: tuple.local.ip(),
+                        destination: tuple.remote.ip(),
+                    };
                     if rests {
                         self.ready.remove(id);
                     }
@@ -312,7 +317,7 @@ impl Connection {
                     if first_data {
                         self.emit(ctx, Event::FirstData(id));
                     }
-                    return Some((tuple, length));
+                    return Some(sent);
                 }
                 None => {
                     self.ready.remove(id);

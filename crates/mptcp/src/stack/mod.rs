@@ -384,17 +384,13 @@ impl Stack {
                 Some((sent, s.connection.is_ready()))
             });
             match sent {
-                Some(((tuple, length), more)) => {
+                Some((sent, more)) => {
                     if !more {
                         self.rest(now, slot);
                     } else if self.ready.len() > 1 {
                         self.ready.rotate_left(1);
                     }
-                    return Some(Transmit {
-                        length,
-                        source: tuple.local.ip(),
-                        destination: tuple.remote.ip(),
-                    });
+                    return Some(sent);
                 }
                 None => self.rest(now, slot),
             }

@@ -63,6 +63,7 @@ impl LinuxDefault {
         match (buffered(subflow), self.average(subflow)) {
             (0, 0) => 0,
             (_, 0) => u128::MAX,
+            (bytes, rate) if bytes >> 32 == 0 => u128::from((bytes << 32) / rate),
             (bytes, rate) => (u128::from(bytes) << 32) / u128::from(rate),
         }
     }
