@@ -177,7 +177,11 @@ impl Connection {
     /// The peer closed a subflow.
     #[cold]
     pub(super) fn on_subflow_fin(&mut self, ctx: &mut Context<'_>, id: SubflowId, bare: bool) {
-        if self.shared.is_plain() {
+        if self.shared.is_plain() && self.path(id).is_some_and(|p| p.state.fin_is_multipath) {
+            // The peer had not fallen back when it closed this subflow: what it wrote since comes
+            // over another one, which cannot be had any more.
+            self.fail(ctx, Failure::Reset);
+        } else if self.shared.is_plain() {
             let end = self.receiving.stream.next();
             self.receiving.learn_end(end);
         } else if bare {

@@ -185,6 +185,7 @@ impl Connection {
                 self.on_handshake(ctx, id, segment);
             }
             self.read_options(ctx, id, segment, &result);
+            self.note_fin(id, segment);
             self.take_payload(ctx, id, segment, &result);
             if result.acked {
                 self.on_acked(ctx, id);

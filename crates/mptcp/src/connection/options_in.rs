@@ -91,6 +91,28 @@ impl Connection {
         }
     }
 
+    /// What a FIN closes, which may be in order only later.
+    #[inline]
+    pub(super) fn note_fin(&mut self, id: SubflowId, segment: &Segment<'_>) {
+        if !segment.flags.fin {
+            return;
+        }
+        let (mut signal, mut fell_back) = (false, false);
+        for option in &segment.options.mptcp {
+            match option {
+                MptcpOption::Dss(dss) => {
+                    signal = true;
+                    fell_back |= dss.mapping.is_some_and(|mapping| mapping.length == 0);
+                }
+                MptcpOption::Fail { .. } => fell_back = true,
+                _ => {}
+            }
+        }
+        if let Some(path) = self.path_mut(id) {
+            path.state.fin_is_multipath |= signal && !fell_back;
+        }
+    }
+
     fn read_dss(&mut self, ctx: &mut Context<'_>, id: SubflowId, dss: &Dss) {
         if let Some(ack) = dss.data_ack {
             self.shared.fully_established = true;

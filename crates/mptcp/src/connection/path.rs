@@ -126,6 +126,8 @@ pub(super) struct PathState {
     pub(super) last_original: Option<Time>,
     pub(super) last_penalty: Option<Time>,
     pub(super) sent_data: bool,
+    /// The peer's FIN came with a data sequence signal: it closes this subflow, and no stream.
+    pub(super) fin_is_multipath: bool,
     /// Segments that its TCP has challenged, of those counted.
     pub(super) challenges: u64,
     /// Whether the controller knows it.
@@ -164,6 +166,7 @@ impl PathState {
             last_original: None,
             last_penalty: None,
             sent_data: false,
+            fin_is_multipath: false,
             challenges: 0,
             controlled: false,
             incoming: Incoming::default(),

@@ -449,3 +449,44 @@ fn an_answer_to_an_offer_after_the_end() {
         [true, true],
     );
 }
+
+/// The server fell back over a wrong checksum while the client closed the only subflow and sent the
+/// last byte with a fast join: a subflow's FIN was taken for the end of the stream.
+#[test]
+fn a_subflow_is_closed_while_the_peer_falls_back() {
+    run_extended(
+        &Case {
+            seed: 754611496,
+            checksum: [false, true],
+            begin: Begin::Connected,
+            operations: vec![
+                Faults {
+                    path: 0,
+                    loss: 0,
+                    duplicate: 0,
+                    reorder: 0,
+                    corrupt: 2,
+                    garble: 0,
+                },
+                Write {
+                    side: 0,
+                    size: 14_201,
+                },
+                Open {
+                    side: 0,
+                    path: 0,
+                    server: 0,
+                    backup: false,
+                },
+                Close {
+                    side: 0,
+                    nth: 0,
+                    reset: false,
+                },
+            ],
+            ..simplest()
+        },
+        true,
+        [true, true],
+    );
+}
