@@ -16,9 +16,9 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-/// The list of connections is read at least this often: what the events do not tell, or told while
-/// their socket overflowed, is seen by then.
-const FULL_PERIOD: Duration = Duration::from_secs(1);
+/// The list of connections is read at least this often: what neither the events nor the subflows tell
+/// is seen by then. It costs as much as a look.
+const FULL_PERIOD: Duration = Duration::from_secs(5);
 
 /// Which end of a connection this host is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -187,18 +187,19 @@ impl Table {
     }
 
     fn owner(&self, subflow: &Subflow) -> Option<usize> {
-        let by_socket = || self.memories.get(&subflow.cookie).map(|m| m.connection);
-        let by_token = || self.by_token.get(&subflow.token).copied();
-        let by_inode = || self.by_inode.get(&subflow.inode).copied();
-        let owner = match subflow.token {
+        let known = |id: &usize| self.connections.contains_key(id);
+        let by_socket = self.memories.get(&subflow.cookie).map(|m| m.connection);
+        let by_token = || match subflow.token {
             0 => None,
-            _ => by_token(),
+            token => self.by_token.get(&token).copied(),
         };
-        let owner = owner.or_else(by_socket).or_else(|| match subflow.inode {
+        let by_inode = || match subflow.inode {
             0 => None,
-            _ => by_inode(),
-        });
-        owner.filter(|id| self.connections.contains_key(id))
+            inode => self.by_inode.get(&inode).copied(),
+        };
+        by_socket
+            .filter(known)
+            .or_else(|| by_token().or_else(by_inode).filter(known))
     }
 
     fn read_full(
