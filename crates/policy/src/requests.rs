@@ -89,7 +89,11 @@ impl Requests {
 
     /// Takes notice of what became of the requests; call it first in each decision.
     pub fn observe(&mut self, now: Time, view: &View) {
-        let connection = |id: usize| view.connections.iter().find(|c| c.id == id);
+        debug_assert!(view.connections.is_sorted_by_key(|c| c.id));
+        let connection = |id: usize| {
+            let place = view.connections.binary_search_by_key(&id, |c| c.id);
+            place.ok().map(|place| &view.connections[place])
+        };
         let subflow = |(id, path): Key| connection(id).and_then(|c| c.on(path));
 
         for c in &view.connections {

@@ -9,7 +9,7 @@ use std::time::Duration;
 pub struct View {
     /// The host's paths, in the scenario's order; `PathIndex` points into this list.
     pub paths: Vec<PathView>,
-    /// The open connections.
+    /// The open connections, by their ids.
     pub connections: Vec<ConnectionView>,
 }
 

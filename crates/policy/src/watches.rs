@@ -3,7 +3,7 @@
 use crate::silence::{Limits, Watch};
 use crate::view::{PathState, SubflowView, View};
 use model::{PathIndex, Time};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The subflows that are silent, by connection and path, and why they are thought to be.
 pub type Silent = BTreeMap<(usize, PathIndex), String>;
@@ -29,11 +29,15 @@ impl Watches {
     /// Takes notice of every established subflow, and forgets the others; `overdue` as for
     /// [`Watch::note_signs`].
     pub fn look(&mut self, now: Time, view: &View, overdue: Option<f64>) {
-        let mut before = std::mem::take(&mut self.watches);
+        let mut count = 0;
         for (key, subflow) in established(view) {
-            let mut watch = before.remove(&key).unwrap_or_default();
+            let watch = self.watches.entry(key).or_default();
             watch.note_signs(now, subflow, overdue);
-            self.watches.insert(key, watch);
+            count += 1;
+        }
+        if self.watches.len() > count {
+            let live: BTreeSet<_> = established(view).map(|(key, _)| key).collect();
+            self.watches.retain(|key, _| live.contains(key));
         }
     }
 
