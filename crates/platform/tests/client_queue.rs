@@ -9,9 +9,10 @@ use model::{Manifest, Scenario, Seed, World};
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::{PoisonError, RwLock};
 use std::time::Duration;
 use walkabout_platform::api::{TokenRequest, UPLOAD_FORMAT, Upload};
-use walkabout_platform::client::{Collector, CollectorError, Queue};
+use walkabout_platform::client::{Collector, CollectorError, Queue, Sent};
 
 const TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -43,6 +44,15 @@ fn collector(fake: &Fake) -> Collector {
     Collector::new(&fake.url(), TIMEOUT).expect("an address")
 }
 
+/// A process that begins has the files of the one it comes from, with their locks, until it is another
+/// program: none begins while runs are sent.
+static FORKS: RwLock<()> = RwLock::new(());
+
+fn send(queue: &Queue, collector: &Collector) -> Vec<Sent> {
+    let _none = FORKS.read().unwrap_or_else(PoisonError::into_inner);
+    queue.send(collector).expect("usable")
+}
+
 fn queue(folder: &Path) -> Queue {
     Queue::open(folder).expect("a queue")
 }
@@ -56,7 +66,7 @@ fn runs_are_sent_in_their_order_and_their_secrets_kept() {
         .collect();
     let other = queue.add("http://other.example", &upload(9)).expect("room");
     assert_eq!(queue.waiting().expect("readable").len(), 4);
-    let sent = queue.send(&collector(&fake)).expect("usable");
+    let sent = send(&queue, &collector(&fake));
     assert!(sent.iter().all(|s| s.result.is_ok()), "{sent:?}");
     let requests = fake.requests();
     let order: Vec<u64> = requests.iter().map(|r| repetition(&r.body)).collect();
@@ -99,7 +109,7 @@ fn temporary_errors_leave_a_run_waiting_and_permanent_ones_put_it_aside() {
     for answer in temporary {
         fake.answer_next(answer.clone());
         let before = fake.requests().len();
-        let sent = queue.send(&collector).expect("usable");
+        let sent = send(&queue, &collector);
         assert_eq!((sent.len(), &sent[0].run), (1, &runs[0]), "{answer:?}");
         let error = sent[0].result.as_ref().expect_err("not stored");
         assert!(error.is_temporary(), "{answer:?}: {error}");
@@ -111,7 +121,7 @@ fn temporary_errors_leave_a_run_waiting_and_permanent_ones_put_it_aside() {
         assert_eq!(queue.waiting().expect("readable"), runs, "{answer:?}");
     }
     fake.answer_next(Answer::Problem(409, "consent-outdated"));
-    let sent = queue.send(&collector).expect("usable");
+    let sent = send(&queue, &collector);
     assert!(matches!(
         &sent[..],
         [refused, stored] if stored.result.is_ok()
@@ -140,7 +150,7 @@ fn an_unreachable_collector_is_named() {
     };
     queue.add(&url, &upload(0)).expect("room");
     let collector = Collector::new(&url, TIMEOUT).expect("an address");
-    let sent = queue.send(&collector).expect("usable");
+    let sent = send(&queue, &collector);
     let error = sent[0].result.as_ref().expect_err("nobody there");
     assert!(
         error.is_temporary() && error.to_string().contains(&url),
@@ -162,7 +172,7 @@ fn two_processes_never_send_the_same_run() {
             scope.spawn(|| {
                 // Descriptors of its own, as another process has.
                 let queue = queue(folder.path());
-                queue.send(&collector(&fake)).expect("usable");
+                send(&queue, &collector(&fake));
             });
         }
     });
@@ -183,7 +193,7 @@ fn a_damaged_file_is_put_aside_and_the_others_are_sent() {
     queue.add(&fake.url(), &upload(0)).expect("room");
     let damaged = folder.path().join("waiting/00000000000000000000-x.run");
     std::fs::write(damaged, b"{\"format\":").expect("our folder");
-    let sent = queue.send(&collector(&fake)).expect("usable");
+    let sent = send(&queue, &collector(&fake));
     assert_eq!(sent.len(), 1);
     assert!(sent[0].result.is_ok());
     let why = folder.path().join("refused/00000000000000000000-x.why");
@@ -300,6 +310,7 @@ fn killed_at_any_moment() {
     let fake = Fake::start();
     let mut queued = Vec::new();
     for round in 0..40 {
+        let alone = FORKS.write().unwrap_or_else(PoisonError::into_inner);
         let mut child = Command::new(std::env::current_exe().expect("this test"))
             .args(["--exact", "the_process_that_is_killed", "--nocapture"])
             .env(
@@ -309,6 +320,7 @@ fn killed_at_any_moment() {
             .stdout(Stdio::piped())
             .spawn()
             .expect("it starts");
+        drop(alone);
         let mut lines = BufReader::new(child.stdout.take().expect("piped")).lines();
         // It is killed after its Nth run was queued; where exactly in what follows, chance decides.
         let mut said = 0;
@@ -332,7 +344,7 @@ fn killed_at_any_moment() {
         }
     }
     let queue = queue(folder.path());
-    let sent = queue.send(&collector(&fake)).expect("usable");
+    let sent = send(&queue, &collector(&fake));
     assert!(sent.iter().all(|s| s.result.is_ok()), "{sent:?}");
     assert_eq!(queue.waiting().expect("readable"), []);
     assert_eq!(queue.refused().expect("readable"), []);
