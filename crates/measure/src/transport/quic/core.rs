@@ -63,6 +63,8 @@ pub(super) struct Session {
     pub confirmed: bool,
     /// Why it is over.
     pub lost: Option<String>,
+    /// Closed by this end, and the peer has not been told yet.
+    pub goodbye_due: bool,
 }
 
 impl Core {
@@ -156,6 +158,7 @@ impl Core {
             connected: false,
             confirmed: false,
             lost: None,
+            goodbye_due: false,
         });
         self.drive(now);
     }
@@ -163,6 +166,11 @@ impl Core {
     /// noq's instant of a run's time.
     pub(super) fn instant(&self, time: Time) -> Instant {
         self.config.base + Duration::from_nanos(time.as_nanos())
+    }
+
+    /// A run's time of noq's instant.
+    fn time(&self, instant: Instant) -> Time {
+        Time::ZERO + instant.saturating_duration_since(self.config.base)
     }
 
     /// A datagram arrived at `local` from `remote`.
@@ -212,7 +220,7 @@ impl Core {
     pub fn poll_at(&self) -> Option<Time> {
         let sessions = self.sessions.iter();
         let timers = sessions.filter_map(|s| s.connection.poll_timeout());
-        let timers = timers.map(|at| Time::ZERO + at.saturating_duration_since(self.config.base));
+        let timers = timers.map(|at| self.time(at));
         let slots = self.sessions.iter().flat_map(|s| &s.paths.slots);
         let retries = slots.filter_map(|slot| slot.wanted.map(|wanted| wanted.retry_at));
         timers.chain(retries).min()
@@ -271,6 +279,7 @@ impl Core {
                         .connection
                         .poll_transmit(instant, NonZeroUsize::MIN, &mut self.payload);
                 if let Some(transmit) = transmit {
+                    session.goodbye_due = false;
                     let path = self.note_sent(now, index, &transmit);
                     return Some((path, transmit));
                 }
@@ -324,16 +333,27 @@ impl Core {
         any
     }
 
-    /// Ends every connection, telling the peer; send what [`Core::poll_transmit`] then yields.
+    /// Ends every connection, telling the peer; send what [`Core::poll_transmit`] then yields, and what
+    /// is left at [`Core::goodbye_at`].
     pub fn close(&mut self, now: Time) {
         self.stirred = true;
         let instant = self.instant(now);
         for session in &mut self.sessions {
+            session.goodbye_due = !session.connection.is_closed();
             session
                 .connection
                 .close(instant, VarInt::from_u32(0), bytes::Bytes::new());
         }
         self.drive(now);
+    }
+
+    /// When to call [`Core::handle_timeouts`] and send again, so that a peer learns that its connection
+    /// is closed; `None` when there is nobody left to tell. noq paces a CONNECTION_CLOSE like any other
+    /// packet: right after others it yields none yet.
+    pub fn goodbye_at(&self) -> Option<Time> {
+        let due = self.sessions.iter().filter(|s| s.goodbye_due);
+        let timers = due.filter_map(|s| s.connection.poll_timeout());
+        timers.min().map(|at| self.time(at))
     }
 
     /// Whether every channel can carry data (client), or always (server).

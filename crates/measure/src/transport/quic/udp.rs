@@ -1,7 +1,7 @@
 //! How does the core meet the network? One UDP socket per path on the client, bound to the
 //! path's address, and one on the server; the source address of a datagram chooses the socket.
 //!
-//! Nothing here blocks or ends a run: a datagram that the system refuses (dead route, missing
+//! Nothing here blocks a run or ends it: a datagram that the system refuses (dead route, missing
 //! address, full buffer) counts as lost, as it would on a link.
 
 use super::config::{CoreConfig, PathAddress, QuicError, Security};
@@ -22,6 +22,10 @@ use std::time::Duration;
 
 /// Datagrams taken from one socket before the others and the timers get their turn.
 const RECEIVE_BATCH: usize = 64;
+
+/// How long an end that is over waits for its turn to say so. The burst that noq's pacing allows is back
+/// within milliseconds; the peer's idle timeout is there for the rest.
+const LAST_WORDS: Duration = Duration::from_millis(100);
 
 /// What a client is made from.
 #[derive(Clone)]
@@ -332,5 +336,12 @@ impl Endpoint for Udp {
         let now = now.max(self.clock.now());
         self.core.close(now);
         self.send(now);
+        let limit = now + LAST_WORDS;
+        while let Some(at) = self.core.goodbye_at().filter(|at| *at < limit) {
+            std::thread::sleep(at.since(self.clock.now()));
+            let now = self.clock.now();
+            self.core.handle_timeouts(now);
+            self.send(now);
+        }
     }
 }

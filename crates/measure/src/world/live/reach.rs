@@ -16,8 +16,8 @@ use std::time::Duration;
 /// A datagram of QUIC is never longer on a path that has not been probed for more.
 const DATAGRAM_BYTES: usize = 2048;
 
-/// How long a server may take to confirm a handshake, beyond which it is left alone: a round trip of any
-/// network.
+/// How long a server may take to confirm a handshake, beyond which it is left alone, and how long the close
+/// may wait for its turn: a round trip of any network.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// What is tried.
@@ -175,7 +175,9 @@ impl Attempt {
         }
         let now = self.clock.now();
         self.core.close(now);
-        let _ = self.send(now);
+        let _ = self.exchange(now + LAST_WORDS, |attempt| {
+            attempt.core.goodbye_at().is_none()
+        });
         (outcome, end)
     }
 

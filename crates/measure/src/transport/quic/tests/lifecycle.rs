@@ -292,6 +292,24 @@ fn closing_tells_the_peer() {
     assert!(!joined.server.is_open(0));
 }
 
+/// noq paces the close as well: right after a burst it is not there to be sent, and whoever leaves then has
+/// said nothing.
+#[test]
+fn a_close_that_is_held_back_has_a_time() {
+    let mut joined = connected(true);
+    joined.client.write(0, &vec![1; 200_000]);
+    joined.run_until(joined.now);
+    assert!(joined.client.goodbye_at().is_none());
+    joined.client.close(joined.now);
+    joined.run_until(joined.now);
+    let at = joined.client.goodbye_at().expect("it is held back");
+    assert!(at > joined.now && at < joined.now + ms(20), "{at:?}");
+    joined.run_until(at);
+    assert!(joined.client.goodbye_at().is_none());
+    joined.run_for(ms(11));
+    assert!(!joined.server.is_open(0));
+}
+
 #[test]
 fn a_client_that_expects_another_server_fails_to_connect() {
     let mut joined = Joined::strangers(3, &[20]);

@@ -312,6 +312,31 @@ fn one_connection_after_the_other() {
 }
 
 #[test]
+fn a_client_that_leaves_in_the_middle_of_a_burst_says_so() {
+    let mut pair = Pair::new(&["127.0.0.9"]);
+    pair.client.write(0, &vec![1; 200_000]);
+    pair.client.flush(pair.clock.now()).unwrap();
+    pair.client.close(pair.clock.now());
+    let Pair {
+        client,
+        mut server,
+        clock,
+    } = pair;
+    drop(client);
+    let start = Instant::now();
+    let mut events = Vec::new();
+    while !events
+        .iter()
+        .any(|e: &Event| e.kind == EventKind::Disconnected)
+    {
+        server.poll(clock.now()).unwrap();
+        server.events(&mut events);
+        assert!(start.elapsed() < PATIENCE, "not told");
+        std::thread::park_timeout(Duration::from_millis(1));
+    }
+}
+
+#[test]
 fn sockets_carry_the_ecn_codepoint() {
     for address in ["127.0.0.6", "::1"] {
         let address = SocketAddr::new(address.parse::<IpAddr>().unwrap(), 0);
