@@ -66,6 +66,8 @@ pub(crate) struct Connection {
     pub(super) hidden: bool,
     /// Subflows that may have something to transmit.
     ready: SubflowSet,
+    /// Subflows whose timers may have changed since anybody asked for the first.
+    retimed: SubflowSet,
     /// The one that transmitted last.
     turn: usize,
     /// Tuples that are free again.
@@ -100,6 +102,7 @@ impl Connection {
             close_timeout: ctx.config.close_timeout,
             hidden: false,
             ready: SubflowSet::EMPTY,
+            retimed: SubflowSet::EMPTY,
             turn: 0,
             freed: Vec::new(),
             released: false,
@@ -134,15 +137,14 @@ impl Connection {
     /// Something about a subflow changed: its timers, and perhaps it has something to say.
     pub(super) fn touch(&mut self, id: SubflowId) {
         self.ready.insert(id);
+        self.retimed.insert(id);
         self.sending.views.mark(id);
-        if let Some(path) = self.path_mut(id) {
-            path.poll_at = path.tcp.poll_at();
-        }
     }
 
     /// A subflow has something to send.
     pub(super) fn make_ready(&mut self, id: SubflowId) {
         self.ready.insert(id);
+        self.retimed.insert(id);
     }
 
     pub(super) fn is_over(&self) -> bool {
@@ -209,6 +211,7 @@ impl Connection {
 
     /// Timers that are due.
     pub(crate) fn poll(&mut self, ctx: &mut Context<'_>) {
+        self.look_at_timers();
         for index in 0..self.paths.len() {
             let Some(path) = &mut self.paths[index] else {
                 continue;
@@ -235,8 +238,19 @@ impl Connection {
         self.progress(ctx);
     }
 
+    /// Looks again at the timers of the subflows where something happened.
+    fn look_at_timers(&mut self) {
+        for id in self.retimed.iter() {
+            if let Some(path) = self.path_mut(id) {
+                path.poll_at = path.tcp.poll_at();
+            }
+        }
+        self.retimed = SubflowSet::EMPTY;
+    }
+
     /// When something is due.
-    pub(crate) fn poll_at(&self) -> Option<Time> {
+    pub(crate) fn poll_at(&mut self) -> Option<Time> {
+        self.look_at_timers();
         let mut first = earliest([
             self.sending.poll_at(),
             self.addresses.poll_at(),
@@ -273,8 +287,8 @@ impl Connection {
                 controller: &mut *self.controller,
                 id,
             };
+            self.retimed.insert(id);
             if path.tcp.rests(&congestion) {
-                path.poll_at = path.tcp.poll_at();
                 self.ready.remove(id);
                 continue;
             }
@@ -300,7 +314,6 @@ impl Connection {
             };
             let sent = length.is_some();
             let rests = sent && (path.tcp.has_sent_all() || path.tcp.rests(&congestion));
-            path.poll_at = path.tcp.poll_at();
             let first_data = !had_sent && path.state.sent_data;
             ctx.counters.resets_sent += std::mem::take(&mut self.shared.resets);
             match length {

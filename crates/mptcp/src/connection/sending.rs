@@ -323,7 +323,6 @@ impl Connection {
             path.tcp.enqueue(now, data.slice(from..to), Some(mapping));
             from = to;
         }
-        path.poll_at = path.tcp.poll_at();
         self.make_ready(id);
         self.sending.views.add_queued(id, data.len() as u64);
     }
