@@ -9,7 +9,7 @@ use super::sending::Sending;
 use super::shared::{Protocol, Shared};
 use super::{Config, Event, Failure, Info};
 use crate::stack::{ConnectionId, Counters, Transmit};
-use crate::subflow::{Congestion, State, Tuple, earliest};
+use crate::subflow::{Congestion, State, Tuple};
 use crate::wire::Segment;
 use model::Time;
 use policy::congestion::Controller;
@@ -251,7 +251,7 @@ impl Connection {
     /// When something is due.
     pub(crate) fn poll_at(&mut self) -> Option<Time> {
         self.look_at_timers();
-        let mut first = earliest([
+        let mut first = Time::earliest([
             self.sending.poll_at(),
             self.addresses.poll_at(),
             self.alone_deadline(),
@@ -259,7 +259,7 @@ impl Connection {
         ]);
         for path in self.paths.iter().flatten() {
             let join = path.state.join_ack.map(|join| join.at);
-            first = earliest([first, path.poll_at, join, path.state.close_by]);
+            first = Time::earliest([first, path.poll_at, join, path.state.close_by]);
         }
         first
     }

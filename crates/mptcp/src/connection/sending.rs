@@ -99,10 +99,7 @@ impl Sending {
         let scheduler = (self.buffer.unsent() > 0)
             .then(|| self.scheduler.poll_at())
             .flatten();
-        match (self.timeout_at, scheduler) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        }
+        Time::earliest([self.timeout_at, scheduler])
     }
 
     /// How much the peer's window admits beyond what was sent.
