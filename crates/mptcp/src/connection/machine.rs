@@ -70,6 +70,8 @@ pub(crate) struct Connection {
     retimed: SubflowSet,
     /// The one that transmitted last.
     turn: usize,
+    /// Those that had more to transmit when they did last.
+    pressing: SubflowSet,
     /// Tuples that are free again.
     pub(crate) freed: Vec<Tuple>,
     /// Whether the application forgot it.
@@ -104,6 +106,7 @@ impl Connection {
             ready: SubflowSet::EMPTY,
             retimed: SubflowSet::EMPTY,
             turn: 0,
+            pressing: SubflowSet::EMPTY,
             freed: Vec::new(),
             released: false,
         }
@@ -242,7 +245,7 @@ impl Connection {
     fn look_at_timers(&mut self) {
         for id in self.retimed.iter() {
             if let Some(path) = self.path_mut(id) {
-                path.poll_at = path.tcp.poll_at();
+                path.look_at_timers();
             }
         }
         self.retimed = SubflowSet::EMPTY;
@@ -251,17 +254,14 @@ impl Connection {
     /// When something is due.
     pub(crate) fn poll_at(&mut self) -> Option<Time> {
         self.look_at_timers();
-        let mut first = Time::earliest([
+        let first = Time::earliest([
             self.sending.poll_at(),
             self.addresses.poll_at(),
             self.alone_deadline(),
             self.extensions_poll_at(),
         ]);
-        for path in self.paths.iter().flatten() {
-            let join = path.state.join_ack.map(|join| join.at);
-            first = Time::earliest([first, path.poll_at, join, path.state.close_by]);
-        }
-        first
+        let paths = self.paths.iter().flatten();
+        paths.fold(first, |first, path| Time::earliest([first, path.poll_at]))
     }
 
     /// The next packet of one of its subflows, in turn.
@@ -288,7 +288,9 @@ impl Connection {
                 id,
             };
             self.retimed.insert(id);
-            if path.tcp.rests(&congestion) {
+            let pressing = self.pressing.contains(id);
+            self.pressing.remove(id);
+            if !pressing && path.tcp.rests(&congestion) {
                 self.ready.remove(id);
                 continue;
             }
@@ -324,8 +326,9 @@ impl Connection {
                         source: tuple.local.ip(),
                         destination: tuple.remote.ip(),
                     };
-                    if rests {
-                        self.ready.remove(id);
+                    match rests {
+                        true => self.ready.remove(id),
+                        false => self.pressing.insert(id),
                     }
                     self.sending.views.mark(id);
                     if first_data {

@@ -158,7 +158,11 @@ impl AckPolicy {
             Some(timeout) => {
                 let gap = now.since(self.last_received);
                 if gap <= self.half_minimum {
-                    self.timeout = Some(timeout / 2 + self.half_minimum);
+                    let half = match timeout == self.minimum {
+                        true => self.half_minimum,
+                        false => timeout / 2,
+                    };
+                    self.timeout = Some(half + self.half_minimum);
                 } else if gap < timeout {
                     self.timeout = Some((timeout / 2 + gap).min(rto));
                 } else if gap > rto {
