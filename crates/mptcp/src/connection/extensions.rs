@@ -268,10 +268,7 @@ impl Connection {
     /// When something of the extensions is due.
     pub(super) fn extensions_poll_at(&self) -> Option<Time> {
         let offer = self.extended.offer.map(|offer| offer.again_at);
-        match (offer, self.extended.starved_at) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        }
+        Time::earliest([offer, self.extended.starved_at])
     }
 
     /// Repeats the offer, and tells of a subflow that is starved.

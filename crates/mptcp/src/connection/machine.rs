@@ -9,7 +9,7 @@ use super::sending::Sending;
 use super::shared::{Protocol, Shared};
 use super::{Config, Event, Failure, Info};
 use crate::stack::{ConnectionId, Counters, Transmit};
-use crate::subflow::{Congestion, State, Tuple, earliest};
+use crate::subflow::{Congestion, State, Tuple};
 use crate::wire::Segment;
 use model::Time;
 use policy::congestion::Controller;
@@ -66,8 +66,12 @@ pub(crate) struct Connection {
     pub(super) hidden: bool,
     /// Subflows that may have something to transmit.
     ready: SubflowSet,
+    /// Subflows whose timers may have changed since anybody asked for the first.
+    retimed: SubflowSet,
     /// The one that transmitted last.
     turn: usize,
+    /// Those that had more to transmit when they did last.
+    pressing: SubflowSet,
     /// Tuples that are free again.
     pub(crate) freed: Vec<Tuple>,
     /// Whether the application forgot it.
@@ -100,7 +104,9 @@ impl Connection {
             close_timeout: ctx.config.close_timeout,
             hidden: false,
             ready: SubflowSet::EMPTY,
+            retimed: SubflowSet::EMPTY,
             turn: 0,
+            pressing: SubflowSet::EMPTY,
             freed: Vec::new(),
             released: false,
         }
@@ -134,15 +140,14 @@ impl Connection {
     /// Something about a subflow changed: its timers, and perhaps it has something to say.
     pub(super) fn touch(&mut self, id: SubflowId) {
         self.ready.insert(id);
+        self.retimed.insert(id);
         self.sending.views.mark(id);
-        if let Some(path) = self.path_mut(id) {
-            path.poll_at = path.tcp.poll_at();
-        }
     }
 
     /// A subflow has something to send.
     pub(super) fn make_ready(&mut self, id: SubflowId) {
         self.ready.insert(id);
+        self.retimed.insert(id);
     }
 
     pub(super) fn is_over(&self) -> bool {
@@ -209,6 +214,7 @@ impl Connection {
 
     /// Timers that are due.
     pub(crate) fn poll(&mut self, ctx: &mut Context<'_>) {
+        self.look_at_timers();
         for index in 0..self.paths.len() {
             let Some(path) = &mut self.paths[index] else {
                 continue;
@@ -235,19 +241,27 @@ impl Connection {
         self.progress(ctx);
     }
 
+    /// Looks again at the timers of the subflows where something happened.
+    fn look_at_timers(&mut self) {
+        for id in self.retimed.iter() {
+            if let Some(path) = self.path_mut(id) {
+                path.look_at_timers();
+            }
+        }
+        self.retimed = SubflowSet::EMPTY;
+    }
+
     /// When something is due.
-    pub(crate) fn poll_at(&self) -> Option<Time> {
-        let mut first = earliest([
+    pub(crate) fn poll_at(&mut self) -> Option<Time> {
+        self.look_at_timers();
+        let first = Time::earliest([
             self.sending.poll_at(),
             self.addresses.poll_at(),
             self.alone_deadline(),
             self.extensions_poll_at(),
         ]);
-        for path in self.paths.iter().flatten() {
-            let join = path.state.join_ack.map(|join| join.at);
-            first = earliest([first, path.poll_at, join, path.state.close_by]);
-        }
-        first
+        let paths = self.paths.iter().flatten();
+        paths.fold(first, |first, path| Time::earliest([first, path.poll_at]))
     }
 
     /// The next packet of one of its subflows, in turn.
@@ -273,8 +287,10 @@ impl Connection {
                 controller: &mut *self.controller,
                 id,
             };
-            if path.tcp.rests(&congestion) {
-                path.poll_at = path.tcp.poll_at();
+            self.retimed.insert(id);
+            let pressing = self.pressing.contains(id);
+            self.pressing.remove(id);
+            if !pressing && path.tcp.rests(&congestion) {
                 self.ready.remove(id);
                 continue;
             }
@@ -300,7 +316,6 @@ impl Connection {
             };
             let sent = length.is_some();
             let rests = sent && (path.tcp.has_sent_all() || path.tcp.rests(&congestion));
-            path.poll_at = path.tcp.poll_at();
             let first_data = !had_sent && path.state.sent_data;
             ctx.counters.resets_sent += std::mem::take(&mut self.shared.resets);
             match length {
@@ -311,8 +326,9 @@ impl Connection {
                         source: tuple.local.ip(),
                         destination: tuple.remote.ip(),
                     };
-                    if rests {
-                        self.ready.remove(id);
+                    match rests {
+                        true => self.ready.remove(id),
+                        false => self.pressing.insert(id),
                     }
                     self.sending.views.mark(id);
                     if first_data {

@@ -194,11 +194,17 @@ impl PathState {
 pub(super) struct Path {
     pub(super) tcp: Subflow,
     pub(super) state: PathState,
-    /// When its TCP has something to do.
+    /// When it has something to do, as of the last look.
     pub(super) poll_at: Option<Time>,
 }
 
 impl Path {
+    /// Looks at its timers.
+    pub(super) fn look_at_timers(&mut self) {
+        let join = self.state.join_ack.map(|join| join.at);
+        self.poll_at = Time::earliest([self.tcp.poll_at(), join, self.state.close_by]);
+    }
+
     /// Closes it with a FIN; what was never sent on it stays unsent.
     pub(super) fn close(&mut self, now: Time) {
         while self.tcp.take_unsent().is_some() {}

@@ -14,8 +14,11 @@ const MIN_RING: usize = 4096;
 /// The stream as it arrives. Positions are offsets in the stream.
 #[derive(Default, Debug)]
 pub(super) struct Reassembly {
-    /// Byte `p` is at `p` modulo the length, which is a power of two or 0.
+    /// Byte `p` is at `p - base` modulo the length, which is a power of two or 0.
     ring: Vec<u8>,
+    /// Where the ring began anew: whenever it is empty it does, so that a stream that is read as it
+    /// arrives stays in the same few kilobytes, however much waited once.
+    base: u64,
     /// Up to here it was read.
     read: u64,
     /// Up to here nothing is missing.
@@ -129,12 +132,17 @@ impl Reassembly {
         if needed > self.ring.len() {
             self.grow(needed);
         }
-        let place = at as usize & (self.ring.len() - 1);
+        let place = self.place(at, self.ring.len());
         let straight = bytes.len().min(self.ring.len() - place);
         self.ring[place..place + straight].copy_from_slice(&bytes[..straight]);
         if straight < bytes.len() {
             self.ring[..bytes.len() - straight].copy_from_slice(&bytes[straight..]);
         }
+    }
+
+    /// Where byte `at` is in a ring of this length.
+    fn place(&self, at: u64, length: usize) -> usize {
+        (at - self.base) as usize & (length - 1)
     }
 
     #[cold]
@@ -145,10 +153,7 @@ impl Reassembly {
         if self.ring.len() > 1 {
             let mut at = self.read;
             while at < end {
-                let (from, to) = (
-                    at as usize & (self.ring.len() - 1),
-                    at as usize & (length - 1),
-                );
+                let (from, to) = (self.place(at, self.ring.len()), self.place(at, length));
                 let count = (self.ring.len() - from)
                     .min(length - to)
                     .min((end - at) as usize);
@@ -163,13 +168,16 @@ impl Reassembly {
     pub(super) fn read(&mut self, most: usize, take: &mut dyn FnMut(&[u8])) -> usize {
         let count = most.min(self.readable() as usize);
         if count > 0 {
-            let place = self.read as usize & (self.ring.len() - 1);
+            let place = self.place(self.read, self.ring.len());
             let straight = count.min(self.ring.len() - place);
             take(&self.ring[place..place + straight]);
             if straight < count {
                 take(&self.ring[..count - straight]);
             }
             self.read += count as u64;
+            if self.readable() == 0 && self.ranges.is_empty() {
+                self.base = self.read;
+            }
         }
         count
     }

@@ -99,10 +99,7 @@ impl Sending {
         let scheduler = (self.buffer.unsent() > 0)
             .then(|| self.scheduler.poll_at())
             .flatten();
-        match (self.timeout_at, scheduler) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        }
+        Time::earliest([self.timeout_at, scheduler])
     }
 
     /// How much the peer's window admits beyond what was sent.
@@ -323,7 +320,6 @@ impl Connection {
             path.tcp.enqueue(now, data.slice(from..to), Some(mapping));
             from = to;
         }
-        path.poll_at = path.tcp.poll_at();
         self.make_ready(id);
         self.sending.views.add_queued(id, data.len() as u64);
     }

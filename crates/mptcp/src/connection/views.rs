@@ -67,11 +67,11 @@ impl Connection {
         if self.sending.views.stale.is_empty() {
             return;
         }
-        let mut views = std::mem::take(&mut self.sending.views);
-        for id in views.stale.iter() {
+        for id in self.sending.views.stale.iter() {
+            let view = self.view(now, id);
+            let views = &mut self.sending.views;
             let at = views.all.partition_point(|v| v.id < id);
             let known = views.set.contains(id);
-            let view = self.view(now, id);
             views.narrow.remove(id);
             if view.is_some_and(|v| v.window_room + v.in_flight + v.queued < v.window) {
                 views.narrow.insert(id);
@@ -91,13 +91,13 @@ impl Connection {
                 None => {}
             }
         }
+        let views = &mut self.sending.views;
         views.stale = SubflowSet::EMPTY;
         let windows = views.all.iter().map(|v| v.window).sum();
         if windows > views.windows {
             views.windows = windows;
             self.sending.grow(windows);
         }
-        self.sending.views = views;
     }
 
     fn view(&self, now: Time, id: SubflowId) -> Option<Subflow> {

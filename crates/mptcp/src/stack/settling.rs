@@ -31,15 +31,10 @@ impl Stack {
         let Some(entry) = self.slots.get_mut(slot) else {
             return;
         };
-        while let Some(tuple) = entry.connection.freed.pop() {
-            self.demux.remove(tuple);
+        if !entry.connection.freed.is_empty() || !entry.connection.rejoins.is_empty() {
+            self.settle_tuples(now, slot);
+            return self.settle(now, slot);
         }
-        if !entry.connection.rejoins.is_empty() {
-            self.open_rejoins(now, slot);
-        }
-        let Some(entry) = self.slots.get_mut(slot) else {
-            return;
-        };
         if !entry.queued && entry.connection.is_ready() {
             entry.queued = true;
             self.ready.push_back(slot);
@@ -69,13 +64,16 @@ impl Stack {
         }
     }
 
-    /// Opens with MP_JOIN what came to nothing otherwise.
+    /// Forgets the tuples that are free, and opens with MP_JOIN what came to nothing otherwise.
     #[cold]
-    fn open_rejoins(&mut self, now: Time, slot: usize) {
-        let rejoins = match self.slots.get_mut(slot) {
-            Some(entry) => std::mem::take(&mut entry.connection.rejoins),
-            None => return,
+    fn settle_tuples(&mut self, now: Time, slot: usize) {
+        let Some(entry) = self.slots.get_mut(slot) else {
+            return;
         };
+        while let Some(tuple) = entry.connection.freed.pop() {
+            self.demux.remove(tuple);
+        }
+        let rejoins = std::mem::take(&mut entry.connection.rejoins);
         for Rejoin { tuple, backup } in rejoins {
             let local = SocketAddr::new(tuple.local.ip(), 0);
             let tuple = self.free_tuple(local, tuple.remote);

@@ -87,6 +87,15 @@ impl Subflow {
     ) -> (bool, bool) {
         let ack = self.send_position(segment.ack);
         let una = self.sender.una;
+        self.recovery.new_first = false;
+        let tells = !segment.options.sack.is_empty() || self.recovery.probe_end.is_some();
+        if ack == una as i64 && self.board.is_empty() && !tells {
+            // Nothing is out: only the window can have changed.
+            self.update_window(segment, false);
+            self.timers.probes = 0;
+            self.window_probe_answered(now);
+            return (true, false);
+        }
         let mut changes = Changes {
             prior_una: una,
             prior_in_flight: self.in_flight(),
@@ -95,7 +104,6 @@ impl Subflow {
             prior_lost: self.counters.lost_segments,
             ..Changes::default()
         };
-        self.recovery.new_first = false;
         if ack < una as i64 {
             // RFC 5961, section 5.2.
             if ack < una as i64 - self.sender.max_window.min(una) as i64 {
@@ -117,7 +125,7 @@ impl Subflow {
         if changes.advanced {
             self.recovery.timeouts = 0;
         }
-        self.update_window(segment, changes.advanced, &mut changes);
+        changes.window_told = self.update_window(segment, changes.advanced);
         let had_out = !self.board.is_empty();
         self.sender.una = ack;
         self.process_sack(now, segment, &mut changes);
@@ -144,20 +152,22 @@ impl Subflow {
         (true, changes.advanced)
     }
 
-    /// Takes over the peer's window (RFC 9293, section 3.10.7.4; tcp_may_update_window).
-    fn update_window(&mut self, segment: &Segment<'_>, advanced: bool, changes: &mut Changes) {
+    /// Takes over the peer's window (RFC 9293, section 3.10.7.4; tcp_may_update_window); whether the
+    /// segment told of one.
+    fn update_window(&mut self, segment: &Segment<'_>, advanced: bool) -> bool {
         let window = self.scaled_window(segment);
         let from = self.receive_position(segment.seq);
         self.sender.last_window = window;
         let newer = from > self.sender.window_from;
         let larger =
             from == self.sender.window_from && (window > self.sender.window || window == 0);
-        if advanced || newer || larger {
-            changes.window_told = true;
+        let told = advanced || newer || larger;
+        if told {
             self.sender.window_from = from;
             self.sender.window = window;
             self.sender.max_window = self.sender.max_window.max(window);
         }
+        told
     }
 
     /// Takes what is acknowledged cumulatively off the queue.

@@ -28,6 +28,7 @@ const COMPRESSION: Duration = Duration::from_millis(1);
 pub(super) struct AckPolicy {
     /// TCP_ATO_MIN and TCP_DELACK_MIN.
     minimum: Duration,
+    half_minimum: Duration,
     /// The expected time between segments; `None` before the first data.
     timeout: Option<Duration>,
     /// How many acknowledgements are still to be sent without delay.
@@ -65,6 +66,7 @@ impl AckPolicy {
     pub(super) fn new(minimum: Duration, now: Time) -> AckPolicy {
         AckPolicy {
             minimum,
+            half_minimum: minimum / 2,
             timeout: None,
             quick: 0,
             conversation: false,
@@ -155,8 +157,12 @@ impl AckPolicy {
             }
             Some(timeout) => {
                 let gap = now.since(self.last_received);
-                if gap <= self.minimum / 2 {
-                    self.timeout = Some(timeout / 2 + self.minimum / 2);
+                if gap <= self.half_minimum {
+                    let half = match timeout == self.minimum {
+                        true => self.half_minimum,
+                        false => timeout / 2,
+                    };
+                    self.timeout = Some(half + self.half_minimum);
                 } else if gap < timeout {
                     self.timeout = Some((timeout / 2 + gap).min(rto));
                 } else if gap > rto {

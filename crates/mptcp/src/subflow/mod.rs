@@ -60,7 +60,6 @@ use rtt::RoundTrip;
 use scoreboard::Scoreboard;
 use std::collections::VecDeque;
 use timers::Timers;
-pub(crate) use timers::earliest;
 use window::ReceiveWindow;
 
 /// The congestion controller and under which number it knows this subflow.

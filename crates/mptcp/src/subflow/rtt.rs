@@ -18,6 +18,8 @@ const MIN_RTT_WINDOW: Duration = Duration::from_secs(300);
 pub(super) struct RoundTrip {
     /// Eight times the smoothed round-trip time; 0 before the first sample.
     smoothed_x8: i64,
+    /// The smoothed round-trip time, which is asked for more often than it changes.
+    smoothed: Option<Duration>,
     /// Four times the mean deviation.
     deviation_x4: i64,
     /// The largest `deviation_x4` of this round trip, never below the floor.
@@ -44,6 +46,7 @@ impl RoundTrip {
     pub(super) fn new(config: &Config) -> RoundTrip {
         RoundTrip {
             smoothed_x8: 0,
+            smoothed: None,
             deviation_x4: 0,
             largest: 0,
             variance: 0,
@@ -86,6 +89,7 @@ impl RoundTrip {
                 self.largest = self.floor;
             }
         }
+        self.smoothed = Some(duration(self.smoothed_x8 >> 3));
         self.rto = duration((self.smoothed_x8 >> 3) + self.variance).min(self.ceiling);
     }
 
@@ -99,7 +103,7 @@ impl RoundTrip {
 
     /// The smoothed round-trip time.
     pub(super) fn smoothed(&self) -> Option<Duration> {
-        (self.smoothed_x8 != 0).then(|| duration(self.smoothed_x8 >> 3))
+        self.smoothed
     }
 
     /// The mean deviation.

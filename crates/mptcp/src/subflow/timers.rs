@@ -39,16 +39,6 @@ pub(super) struct Timers {
     pub(super) backoff: u32,
 }
 
-/// The first of these times. Asked after every segment, so without branches.
-#[inline(always)]
-pub(crate) fn earliest<const N: usize>(times: [Option<Time>; N]) -> Option<Time> {
-    let mut first = Time::MAX;
-    for time in &times {
-        first = first.min(time.unwrap_or(Time::MAX));
-    }
-    (first != Time::MAX).then_some(first)
-}
-
 impl Timers {
     pub(super) fn set_retransmission(&mut self, at: Time) {
         self.retransmission = Some((Waiting::Retransmission, at));
@@ -64,7 +54,7 @@ impl Timers {
 impl Subflow {
     /// When [`Subflow::poll`] or [`Subflow::transmit`] has something to do next.
     pub fn poll_at(&self) -> Option<Time> {
-        earliest([
+        Time::earliest([
             self.timers.retransmission.map(|(_, at)| at),
             self.acks.timer,
             self.acks.compression_timer,

@@ -399,15 +399,26 @@ impl Subflow {
         let signals = pending.head | pending.tail_probe | pending.probe | pending.ack;
         let again =
             self.recovery.new_first || self.board.resent.segments < self.board.lost.segments;
-        let rests = synchronised
-            && !(signals || again || self.acks.now || pending.reset.is_some())
-            && !self.has_unsent();
-        if rests {
-            self.pacer.waiting = None;
-            self.pending.nothing = false;
-            self.nothing_waits(congestion);
+        if !synchronised || signals || again || self.acks.now || pending.reset.is_some() {
+            return false;
         }
-        rests
+        if !self.has_unsent() {
+            self.nothing_waits(congestion);
+        } else if self.is_held_by_window(congestion) {
+            self.validate_window(true);
+        } else {
+            return false;
+        }
+        self.pacer.waiting = None;
+        self.pending.nothing = false;
+        true
+    }
+
+    /// Whether the next segment, as it is, waits for acknowledgements only.
+    fn is_held_by_window(&self, congestion: &Congestion<'_>) -> bool {
+        let next = self.sender.unsent.front();
+        let whole = next.is_none_or(|(payload, _)| payload.len() <= self.agreed.payload);
+        whole && !self.board.is_empty() && self.next_fits() && !self.window_admits(congestion)
     }
 
     /// Whether another [`Subflow::transmit`], right after the last one and nothing else, would have

@@ -3,7 +3,7 @@
 use super::ParseError;
 use super::checksum::{self, Sum};
 use bytes::BufMut;
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// TCP (RFC 9293, section 6), as a protocol and as a next header.
 const TCP: u8 = 6;
@@ -55,17 +55,17 @@ impl Ecn {
     }
 }
 
-/// What of an IP header concerns TCP. Addresses are in the form that segments have them in, and
-/// their ports are TCP's matter: 0 when parsed.
+/// What of an IP header concerns TCP.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Header {
-    pub(super) source: SocketAddr,
-    pub(super) destination: SocketAddr,
+    pub(super) source: IpAddr,
+    pub(super) destination: IpAddr,
     pub(super) ecn: Ecn,
 }
 
 impl Header {
     /// Reads a packet's headers; returns what the packet carries as well.
+    #[inline(always)]
     pub(super) fn parse(packet: &[u8]) -> Result<(Header, &[u8]), ParseError> {
         match packet.first().ok_or(ParseError::Truncated)? >> 4 {
             4 => Header::parse_v4(packet),
@@ -74,6 +74,7 @@ impl Header {
         }
     }
 
+    #[inline(always)]
     fn parse_v4(packet: &[u8]) -> Result<(Header, &[u8]), ParseError> {
         let fixed = packet
             .first_chunk::<V4_LENGTH>()
@@ -101,8 +102,8 @@ impl Header {
         }
         let &[.., s0, s1, s2, s3, d0, d1, d2, d3] = fixed;
         let header = Header {
-            source: SocketAddrV4::new(Ipv4Addr::new(s0, s1, s2, s3), 0).into(),
-            destination: SocketAddrV4::new(Ipv4Addr::new(d0, d1, d2, d3), 0).into(),
+            source: Ipv4Addr::new(s0, s1, s2, s3).into(),
+            destination: Ipv4Addr::new(d0, d1, d2, d3).into(),
             ecn: Ecn::from_bits(fixed[1]),
         };
         Ok((header, carried))
@@ -132,9 +133,7 @@ impl Header {
         }
         let mut addresses = [[0; 16]; 2];
         addresses.as_flattened_mut().copy_from_slice(&fixed[8..]);
-        let [source, destination] = addresses.map(|octets| {
-            SocketAddr::from(SocketAddrV6::new(Ipv6Addr::from_octets(octets), 0, 0, 0))
-        });
+        let [source, destination] = addresses.map(|octets| Ipv6Addr::from_octets(octets).into());
         let ecn = Ecn::from_bits(fixed[1] >> 4);
         Ok((
             Header {
@@ -162,7 +161,7 @@ impl Header {
             u16::try_from(length).unwrap_or_else(|_| panic!("an IP packet of {length} bytes"))
         };
         match (self.source, self.destination) {
-            (SocketAddr::V4(source), SocketAddr::V4(destination)) => {
+            (IpAddr::V4(source), IpAddr::V4(destination)) => {
                 let mut header = [0; V4_LENGTH];
                 header[0] = 0x45;
                 header[1] = self.ecn.to_bits();
@@ -171,23 +170,21 @@ impl Header {
                 header[6..8].copy_from_slice(&DONT_FRAGMENT.to_be_bytes());
                 header[8] = HOP_LIMIT;
                 header[9] = TCP;
-                header[12..16].copy_from_slice(&source.ip().octets());
-                header[16..20].copy_from_slice(&destination.ip().octets());
+                header[12..16].copy_from_slice(&source.octets());
+                header[16..20].copy_from_slice(&destination.octets());
                 let checksum = checksum::of_header(&header);
                 header[10..12].copy_from_slice(&checksum.to_be_bytes());
                 out.put_slice(&header);
             }
-            (SocketAddr::V6(source), SocketAddr::V6(destination)) => {
+            (IpAddr::V6(source), IpAddr::V6(destination)) => {
                 out.put_u32(6 << 28 | u32::from(self.ecn.to_bits()) << 20);
                 out.put_u16(field(length));
                 out.put_u8(TCP);
                 out.put_u8(HOP_LIMIT);
-                out.put_slice(&source.ip().octets());
-                out.put_slice(&destination.ip().octets());
+                out.put_slice(&source.octets());
+                out.put_slice(&destination.octets());
             }
-            (source, destination) => {
-                panic!("a packet from {} to {}", source.ip(), destination.ip())
-            }
+            (source, destination) => panic!("a packet from {source} to {destination}"),
         }
     }
 
@@ -197,9 +194,9 @@ impl Header {
         let mut sum = Sum::default();
         for address in [self.source, self.destination] {
             match address {
-                SocketAddr::V4(address) => sum.add_four(address.ip().octets()),
-                SocketAddr::V6(address) => {
-                    for &four in address.ip().octets().as_chunks::<4>().0 {
+                IpAddr::V4(address) => sum.add_four(address.octets()),
+                IpAddr::V6(address) => {
+                    for &four in address.octets().as_chunks::<4>().0 {
                         sum.add_four(four);
                     }
                 }

@@ -1,9 +1,9 @@
 //! What do the options of a TCP header say, and how are they laid out?
 
 use super::mptcp::{self, Dss, MptcpOption, MptcpOptions};
-use super::{OPTION_SPACE, Seq};
+use super::{OPTION_SPACE, Seq, put};
 use arrayvec::ArrayVec;
-use bytes::{Buf, BufMut};
+use bytes::Buf;
 
 // Kinds (RFC 9293, section 3.1; RFC 7323, section 2.2 and 3.2; RFC 2018, sections 2 and 3).
 const END: u8 = 0;
@@ -27,6 +27,32 @@ pub struct Timestamps {
     pub value: u32,
     /// TSecr.
     pub echo: u32,
+}
+
+impl Timestamps {
+    /// Timestamps as every sender aligns them, in front of all else, and what follows: nearly every
+    /// segment has them there (RFC 7323, appendix A; Linux's tcp_parse_aligned_timestamp).
+    #[inline]
+    fn aligned(bytes: &[u8]) -> Option<(Timestamps, &[u8])> {
+        let (&[NOP, NOP, TIMESTAMPS, 10, v0, v1, v2, v3, e0, e1, e2, e3], rest) =
+            bytes.split_first_chunk()?
+        else {
+            return None;
+        };
+        let timestamps = Timestamps {
+            value: u32::from_be_bytes([v0, v1, v2, v3]),
+            echo: u32::from_be_bytes([e0, e1, e2, e3]),
+        };
+        Some((timestamps, rest))
+    }
+
+    /// The option without padding.
+    #[inline]
+    fn bytes(self) -> [u8; 10] {
+        let [v0, v1, v2, v3] = self.value.to_be_bytes();
+        let [e0, e1, e2, e3] = self.echo.to_be_bytes();
+        [TIMESTAMPS, 10, v0, v1, v2, v3, e0, e1, e2, e3]
+    }
 }
 
 /// The options of a TCP header. What is unknown or malformed is left out when parsed.
@@ -95,13 +121,19 @@ impl Options {
     /// Only the first data sequence signal (RFC 8684, section 3.3) among the options of a segment
     /// without SYN, for those who look at packets of others: without one it costs next to nothing.
     pub fn data_sequence_signal(bytes: &[u8]) -> Option<Dss> {
-        let mut own = split(bytes).filter(|(kind, _)| *kind == mptcp::KIND);
+        let rest = Timestamps::aligned(bytes).map_or(bytes, |(_, rest)| rest);
+        let mut own = split(rest).filter(|(kind, _)| *kind == mptcp::KIND);
         own.find_map(|(_, option)| MptcpOption::data_sequence_signal(option))
     }
 
     /// [`Options::parse`] to where they are to be: they are large.
     pub(super) fn read(&mut self, bytes: &[u8], syn: bool, ack: bool) {
-        for (kind, option) in split(bytes) {
+        let mut rest = bytes;
+        if let Some((timestamps, behind)) = Timestamps::aligned(bytes) {
+            self.timestamps = Some(timestamps);
+            rest = behind;
+        }
+        for (kind, option) in split(rest) {
             self.read_one(kind, option, syn, ack);
         }
     }
@@ -144,47 +176,44 @@ impl Options {
     /// # Panics
     /// When they take more than [`OPTION_SPACE`], or `out` is too short.
     pub fn emit(&self, out: &mut [u8]) -> usize {
-        self.emit_as_long(self.len(), out)
-    }
-
-    /// [`Options::emit`] of options that take `length`, which is [`Options::len`].
-    pub(super) fn emit_as_long(&self, length: usize, out: &mut [u8]) -> usize {
-        assert!(length <= OPTION_SPACE, "TCP options of {length} bytes");
-        let mut out = &mut out[..length];
+        let space = out.len().min(OPTION_SPACE);
+        let mut rest = &mut out[..space];
         if let Some(mss) = self.mss {
-            out.put_slice(&[MSS, 4]);
-            out.put_u16(mss);
+            let [m0, m1] = mss.to_be_bytes();
+            put(&mut rest, [MSS, 4, m0, m1]);
         }
         let sack_permitted = if self.sack_permitted {
             [SACK_PERMITTED, 2]
         } else {
             [NOP, NOP]
         };
-        if let Some(Timestamps { value, echo }) = self.timestamps {
-            out.put_slice(&sack_permitted);
-            out.put_slice(&[TIMESTAMPS, 10]);
-            out.put_u32(value);
-            out.put_u32(echo);
+        if let Some(timestamps) = self.timestamps {
+            put(&mut rest, sack_permitted);
+            put(&mut rest, timestamps.bytes());
         } else if self.sack_permitted {
-            out.put_slice(&[NOP, NOP]);
-            out.put_slice(&sack_permitted);
+            put(&mut rest, [NOP, NOP]);
+            put(&mut rest, sack_permitted);
         }
         if let Some(scale) = self.window_scale {
-            out.put_slice(&[NOP, WINDOW_SCALE, 3, scale.min(MAX_WINDOW_SCALE)]);
+            let scale = scale.min(MAX_WINDOW_SCALE);
+            put(&mut rest, [NOP, WINDOW_SCALE, 3, scale]);
         }
         if !self.sack.is_empty() {
-            out.put_slice(&[NOP, NOP, SACK, (2 + 8 * self.sack.len()) as u8]);
+            let length = 2 + 8 * self.sack.len();
+            put(&mut rest, [NOP, NOP, SACK, length as u8]);
             for &(begin, end) in &self.sack {
-                out.put_u32(begin.0);
-                out.put_u32(end.0);
+                put(&mut rest, begin.0.to_be_bytes());
+                put(&mut rest, end.0.to_be_bytes());
             }
         }
         for option in &self.mptcp {
-            let length = option.emit(out);
-            out = &mut out[length..];
-            out.put_bytes(NOP, length.next_multiple_of(4) - length);
+            let length = option.emit(rest);
+            rest = &mut rest[length..];
+            for _ in length..length.next_multiple_of(4) {
+                put(&mut rest, [NOP]);
+            }
         }
-        length
+        space - rest.len()
     }
 }
 

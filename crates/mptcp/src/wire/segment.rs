@@ -146,10 +146,8 @@ impl<'a> Segment<'a> {
         let u16_at = |at| u16::from_be_bytes([fixed[at], fixed[at + 1]]);
         let seq_at = |at| Seq(u32::from(u16_at(at)) << 16 | u32::from(u16_at(at + 2)));
         let flags = Flags::from_byte(fixed[13]);
-        self.source = header.source;
-        self.source.set_port(u16_at(0));
-        self.destination = header.destination;
-        self.destination.set_port(u16_at(2));
+        self.source = SocketAddr::new(header.source, u16_at(0));
+        self.destination = SocketAddr::new(header.destination, u16_at(2));
         self.ecn = header.ecn;
         self.flags = flags;
         self.seq = seq_at(4);
@@ -173,16 +171,17 @@ impl<'a> Segment<'a> {
     #[inline]
     pub(crate) fn write(&self, packet: &mut [u8], sum: bool) -> usize {
         let header = ip::Header {
-            source: self.source,
-            destination: self.destination,
+            source: self.source.ip(),
+            destination: self.destination.ip(),
             ecn: self.ecn,
         };
-        let options = self.options.len();
-        let length = FIXED_HEADER + options + self.payload.len();
         let (ip_header, packet) = packet.split_at_mut(header.len());
+        let (tcp_header, rest) = packet.split_at_mut(FIXED_HEADER);
+        let options = self.options.emit(rest);
+        let length = FIXED_HEADER + options + self.payload.len();
+        rest[options..][..self.payload.len()].copy_from_slice(self.payload);
         header.emit(ip_header, length);
 
-        let segment = &mut packet[..length];
         let mut fixed = [0; FIXED_HEADER];
         fixed[0..2].copy_from_slice(&self.source.port().to_be_bytes());
         fixed[2..4].copy_from_slice(&self.destination.port().to_be_bytes());
@@ -193,10 +192,8 @@ impl<'a> Segment<'a> {
         fixed[13] = self.flags.to_byte();
         fixed[14..16].copy_from_slice(&self.window.to_be_bytes());
         // Checksum and urgent pointer stay 0.
-        segment[..FIXED_HEADER].copy_from_slice(&fixed);
-        self.options
-            .emit_as_long(options, &mut segment[FIXED_HEADER..]);
-        segment[FIXED_HEADER + options..].copy_from_slice(self.payload);
+        tcp_header.copy_from_slice(&fixed);
+        let segment = &mut packet[..length];
         if sum {
             let mut sum = header.pseudo_header(length);
             sum.add(segment);

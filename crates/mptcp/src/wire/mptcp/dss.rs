@@ -1,7 +1,7 @@
 //! What does a data sequence signal say of a segment's data (RFC 8684, section 3.3)?
 
-use super::DSS;
-use bytes::BufMut;
+use super::{DSS, KIND};
+use crate::wire::put;
 
 /// A number of 64 bits of which the wire carries all or the lower 32.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -78,10 +78,11 @@ impl Number {
         })
     }
 
+    #[inline]
     fn emit(self, out: &mut &mut [u8]) {
         match self {
-            Number::Wide(number) => out.put_u64(number),
-            Number::Narrow(number) => out.put_u32(number),
+            Number::Wide(number) => put(out, number.to_be_bytes()),
+            Number::Narrow(number) => put(out, number.to_be_bytes()),
         }
     }
 }
@@ -95,6 +96,7 @@ fn take<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
 }
 
 impl Dss {
+    #[inline]
     pub(super) fn len(&self) -> usize {
         let ack = self.data_ack.map_or(0, Number::len);
         let mapping = self.mapping.map_or(0, |m| {
@@ -128,7 +130,9 @@ impl Dss {
         })
     }
 
-    pub(super) fn emit(&self, mut out: &mut [u8]) {
+    /// Writes the whole option; returns its length.
+    pub(super) fn emit(&self, mut out: &mut [u8]) -> usize {
+        let length = self.len();
         let mut flags = if self.data_fin { flag::DATA_FIN } else { 0 };
         flags |= if self.idle { flag::IDLE } else { 0 };
         flags |= match self.data_ack {
@@ -141,18 +145,19 @@ impl Dss {
             Some(Number::Narrow(_)) => flag::MAPPING,
             None => 0,
         };
-        out.put_u8(DSS << 4);
-        out.put_u8(flags);
+        put(&mut out, [KIND, length as u8, DSS << 4, flags]);
         if let Some(ack) = self.data_ack {
             ack.emit(&mut out);
         }
         if let Some(mapping) = self.mapping {
             mapping.dsn.emit(&mut out);
-            out.put_u32(mapping.subflow_seq);
-            out.put_u16(mapping.length);
+            let [s0, s1, s2, s3] = mapping.subflow_seq.to_be_bytes();
+            let [l0, l1] = mapping.length.to_be_bytes();
+            put(&mut out, [s0, s1, s2, s3, l0, l1]);
             if let Some(checksum) = mapping.checksum {
-                out.put_u16(checksum);
+                put(&mut out, checksum.to_be_bytes());
             }
         }
+        length
     }
 }

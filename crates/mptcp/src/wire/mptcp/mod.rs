@@ -149,13 +149,16 @@ impl MptcpOption {
     /// # Panics
     /// When `out` is shorter than that.
     pub fn emit(&self, mut out: &mut [u8]) -> usize {
+        if let MptcpOption::Dss(dss) = self {
+            return dss.emit(out);
+        }
         let length = self.len();
         out.put_u8(KIND);
         out.put_u8(length as u8);
         match self {
             MptcpOption::Capable(capable) => capable.emit(out),
             MptcpOption::Join(join) => join.emit(out),
-            MptcpOption::Dss(dss) => dss.emit(out),
+            MptcpOption::Dss(_) => {}
             MptcpOption::AddAddr(add) => add.emit(out),
             MptcpOption::RemoveAddr(ids) => {
                 out.put_u8(REMOVE_ADDR << 4);
