@@ -20,7 +20,13 @@ impl Stage {
     fn new() -> Stage {
         let folder = tempfile::tempdir().expect("a folder");
         let program = folder.path().join("walkabout");
-        fs::copy(cargo_bin("walkabout"), &program).expect("room for the binary");
+        // By a process of its own: while we had it open for writing, one that another test starts
+        // would inherit that for a moment, and what is open for writing cannot be run.
+        let copy = Command::new("cp")
+            .arg(cargo_bin("walkabout"))
+            .arg(&program)
+            .status();
+        assert!(copy.expect("it starts").success(), "room for the binary");
         let open = fs::Permissions::from_mode(0o777);
         fs::set_permissions(folder.path(), open.clone()).expect("our own folder");
         fs::set_permissions(&program, open).expect("our own file");
