@@ -40,7 +40,11 @@ impl<T: Copy> Timeline<T> {
     }
 
     /// The first change after `now`, and the value from then on.
+    #[inline]
     pub fn next(&self, now: Time) -> Option<(Time, T)> {
+        if self.changes.is_empty() {
+            return None;
+        }
         let (at, _) = *self.changes.get(self.passed(now))?;
         Some((at, self.at(at)))
     }
