@@ -62,7 +62,9 @@ impl Server {
             }
             let mut channels = self.welcome.channels(endpoint);
             half.poll(now, &mut channels, &mut self.messages);
-            self.messages.drain(..).for_each(|m| sink.message(m));
+            if !self.messages.is_empty() {
+                self.messages.drain(..).for_each(|m| sink.message(m));
+            }
             self.observer.report_fault(now, &**half, sink);
         }
         if over && !self.settled {

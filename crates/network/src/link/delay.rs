@@ -65,6 +65,7 @@ impl<P> Delay<P> {
 }
 
 impl<P> Behaviour<P> for Delay<P> {
+    #[inline]
     fn push(&mut self, now: Time, packet: Packet<P>, _: &mut Outlet<P>) -> Option<Packet<P>> {
         let mut delay = self.delay.at(now);
         if let Some(jitter) = &mut self.jitter {
@@ -80,6 +81,7 @@ impl<P> Behaviour<P> for Delay<P> {
         self.travelling.front().map_or(Time::MAX, |&(at, _)| at)
     }
 
+    #[inline]
     fn poll(&mut self, _: Time, _: &mut Outlet<P>) -> Option<Packet<P>> {
         self.travelling.pop_front().map(|(_, packet)| packet)
     }

@@ -67,9 +67,18 @@ impl<P> Line<P> {
             self.bytes -= size;
         }
     }
+
+    #[cold]
+    fn go_down(&mut self, at: Time, out: &mut Outlet<P>) {
+        for packet in self.doomed.drain(..) {
+            out.drop(packet, at, LinkDown::NAME);
+        }
+        (self.free, self.closes) = (at, Time::MAX);
+    }
 }
 
 impl<P> Behaviour<P> for Line<P> {
+    #[inline]
     fn push(&mut self, now: Time, packet: Packet<P>, out: &mut Outlet<P>) -> Option<Packet<P>> {
         self.settle(now);
         if self.bytes + packet.size > self.limit {
@@ -98,14 +107,12 @@ impl<P> Behaviour<P> for Line<P> {
         Behaviour::<P>::due(&self.delay).min(self.closes)
     }
 
+    #[inline]
     fn poll(&mut self, at: Time, out: &mut Outlet<P>) -> Option<Packet<P>> {
         if Behaviour::<P>::due(&self.delay) <= at {
             return self.delay.poll(at, out);
         }
-        for packet in self.doomed.drain(..) {
-            out.drop(packet, at, LinkDown::NAME);
-        }
-        (self.free, self.closes) = (at, Time::MAX);
+        self.go_down(at, out);
         None
     }
 

@@ -217,6 +217,12 @@ impl<P: Clone> Link<P> {
         packets
     }
 
+    /// Whether a packet may leave twice.
+    pub fn duplicates(&self) -> bool {
+        let mut stages = self.stages.iter();
+        stages.any(|stage| matches!(stage, Stage::Duplicate(_)))
+    }
+
     /// When parameters of the link step to a new value (changes, failures, repairs), sorted;
     /// a walk changes all the time and is not listed.
     pub fn changes(&self) -> Vec<Time> {
