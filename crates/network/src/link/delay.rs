@@ -64,15 +64,22 @@ impl<P> Delay<P> {
     }
 }
 
-impl<P> Behaviour<P> for Delay<P> {
-    #[inline]
-    fn push(&mut self, now: Time, packet: Packet<P>, _: &mut Outlet<P>) -> Option<Packet<P>> {
+impl<P> Delay<P> {
+    /// Takes a packet that begins to propagate at `now`, which may be ahead of the link's time.
+    #[inline(always)]
+    pub(super) fn hold(&mut self, now: Time, packet: Packet<P>) {
         let mut delay = self.delay.at(now);
         if let Some(jitter) = &mut self.jitter {
             delay = jitter.apply(delay);
         }
         self.last = self.last.max(now + delay);
         self.travelling.push_back((self.last, packet));
+    }
+}
+
+impl<P> Behaviour<P> for Delay<P> {
+    fn push(&mut self, now: Time, packet: Packet<P>, _: &mut Outlet<P>) -> Option<Packet<P>> {
+        self.hold(now, packet);
         None
     }
 

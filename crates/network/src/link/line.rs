@@ -97,9 +97,10 @@ impl<P> Behaviour<P> for Line<P> {
         if leaves > closes {
             self.closes = closes;
             self.doomed.push_back(packet);
-            return None;
+        } else {
+            self.delay.hold(leaves, packet);
         }
-        self.delay.push(leaves, packet, out)
+        None
     }
 
     #[inline]

@@ -299,6 +299,9 @@ impl<P: Clone> Link<P> {
 /// end, so that what has waited longer moves first.
 #[inline]
 fn first(due: &[Time]) -> (Time, usize) {
+    if let [only] = due {
+        return (*only, 0);
+    }
     let mut first = (Time::MAX, 0);
     for (index, &at) in due.iter().enumerate() {
         if at <= first.0 {

@@ -124,6 +124,7 @@ impl Packets {
     }
 
     /// Takes in what happened in the stack.
+    #[inline]
     pub(super) fn settle(&mut self, now: Time) {
         self.now = now;
         while let Some(id) = self.stack.accept() {

@@ -311,7 +311,7 @@ impl EventLoop {
     }
 
     /// Puts everything that an end has to send onto its links.
-    #[inline]
+    #[inline(always)]
     fn send(&mut self, is_client: bool) {
         // Mostly nothing.
         let may_transmit = match is_client {
@@ -323,6 +323,7 @@ impl EventLoop {
         }
     }
 
+    #[inline(never)]
     fn transmit(&mut self, is_client: bool) {
         let end = match is_client {
             true => &mut *self.client_end,
