@@ -175,7 +175,15 @@ impl<P> Behaviour<P> for Rate<P> {
 }
 
 /// When `up` next becomes false after `now`; [`Time::MAX`] for never.
-pub(super) fn next_false(up: &Timeline<bool>, mut now: Time) -> Time {
+#[inline]
+pub(super) fn next_false(up: &Timeline<bool>, now: Time) -> Time {
+    match up.unchanging() {
+        Some(_) => Time::MAX,
+        None => next_false_change(up, now),
+    }
+}
+
+fn next_false_change(up: &Timeline<bool>, mut now: Time) -> Time {
     while let Some((at, value)) = up.next(now) {
         if !value {
             return at;
@@ -189,11 +197,13 @@ pub(super) fn next_false(up: &Timeline<bool>, mut now: Time) -> Time {
 /// when the rate stays zero. Rounded up to the nanosecond, so that the rate is not exceeded.
 #[inline]
 pub(crate) fn finish(rate: &Timeline<Option<BitRate>>, start: Time, bits: u64) -> Option<Time> {
-    // Mostly the rate changes no more, and a packet's work fits in 64 bits, whose division is much
+    // Mostly the rate never changes, and a packet's work fits in 64 bits, whose division is much
     // cheaper.
-    match (rate.span(start), bits.checked_mul(NANOS)) {
-        ((None, _), _) => Some(start),
-        ((Some(bps), None), Some(work)) if bps.bits_per_second() > 0 => {
+    let Some(Some(bps)) = rate.unchanging() else {
+        return finish_over_changes(rate, start, bits);
+    };
+    match bits.checked_mul(NANOS) {
+        Some(work) if bps.bits_per_second() > 0 => {
             let nanos = work.div_ceil(bps.bits_per_second());
             Some(Time::from_nanos(start.as_nanos().saturating_add(nanos)))
         }

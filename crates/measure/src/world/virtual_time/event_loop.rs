@@ -329,7 +329,7 @@ impl EventLoop {
             true => &mut *self.client_end,
             false => &mut *self.server_end,
         };
-        while end.may_transmit() {
+        loop {
             let mut buffer = self.spare.pop().unwrap_or_else(PacketBuf::new);
             let Some((length, path)) = end.transmit(self.now, &mut buffer.bytes[..]) else {
                 self.spare.push(buffer);
@@ -340,6 +340,9 @@ impl EventLoop {
             let lane = &mut self.lanes[index];
             lane.push(self.now, buffer, true);
             self.lane_due[index] = lane.link.poll_at().unwrap_or(Time::MAX);
+            if !end.may_transmit() {
+                return;
+            }
         }
     }
 
