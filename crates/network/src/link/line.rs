@@ -41,8 +41,8 @@ pub(super) fn join<P: Clone>(mut stages: Vec<Stage<P>>) -> Vec<Stage<P>> {
 }
 
 impl<P: Clone> Line<P> {
-    /// `rate` and `delay` in one; `None` where what becomes of a packet depends on what enters
-    /// after it, or is drawn.
+    /// `rate` and `delay` in one, both empty so far; `None` where the queue drops what waits, and
+    /// where a trace or a radio serves it.
     fn of(rate: &Rate<P>, delay: &Delay<P>) -> Option<Line<P>> {
         let (limit, rate, up) = rate.foreseeable()?;
         Some(Line {

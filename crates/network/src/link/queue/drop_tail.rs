@@ -26,7 +26,7 @@ impl<P> DropTail<P> {
         }
     }
 
-    pub(in crate::link) fn limit(&self) -> usize {
+    pub(in super::super) fn limit(&self) -> usize {
         self.limit
     }
 }
