@@ -7,6 +7,9 @@
 //! Stages a scenario does not ask for are absent. So a packet that is lost on the way has used
 //! its share of the rate, and what a failure catches is what leaves the transmitter during
 //! it; packets that already propagate arrive.
+//!
+//! A packet goes from stage to stage as each returns it ([`Behaviour`]). Where nothing lies between
+//! rate and delay, and the rate is known in advance, [`Line`] does what both would.
 
 mod blackhole;
 mod burst_loss;
