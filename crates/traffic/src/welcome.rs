@@ -81,6 +81,9 @@ impl Welcome {
     /// are turned away; they are not looked at again.
     pub fn poll(&mut self, transport: &mut dyn Channels) -> Vec<(usize, Refusal)> {
         let mut refused = Vec::new();
+        if self.waiting.is_empty() {
+            return refused;
+        }
         for (channel, mut bytes) in std::mem::take(&mut self.waiting) {
             match read(transport, channel, &mut bytes) {
                 Ok(None) => self.waiting.push((channel, bytes)),

@@ -97,7 +97,7 @@ impl Client {
             self.half.finish();
         }
         let settled = || self.half.unanswered().is_empty() && server_settled;
-        if now >= end + GRACE || over && settled() {
+        if over && (now >= end + GRACE || settled()) {
             return Ok(Turn::Done);
         }
         for change in changes {
@@ -113,7 +113,9 @@ impl Client {
         }
         if self.started {
             self.half.poll(now, endpoint, &mut self.messages);
-            self.messages.drain(..).for_each(|m| sink.message(m));
+            if !self.messages.is_empty() {
+                self.messages.drain(..).for_each(|m| sink.message(m));
+            }
             self.observer.report_fault(now, &*self.half, sink);
             if self.half.is_done() {
                 return Ok(Turn::Done);

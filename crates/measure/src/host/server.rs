@@ -62,7 +62,9 @@ impl Server {
             }
             let mut channels = self.welcome.channels(endpoint);
             half.poll(now, &mut channels, &mut self.messages);
-            self.messages.drain(..).for_each(|m| sink.message(m));
+            if !self.messages.is_empty() {
+                self.messages.drain(..).for_each(|m| sink.message(m));
+            }
             self.observer.report_fault(now, &**half, sink);
         }
         if over && !self.settled {
@@ -76,9 +78,10 @@ impl Server {
         if !over {
             until = until.min(self.end);
         }
-        let half = self.half.as_ref().and_then(|h| h.poll_at());
-        let timers = half.into_iter().chain(endpoint.poll_at());
-        Ok(timers.fold(until, Time::min))
+        if let Some(at) = self.half.as_ref().and_then(|half| half.poll_at()) {
+            until = until.min(at);
+        }
+        Ok(endpoint.poll_at().map_or(until, |at| until.min(at)))
     }
 
     /// Whether the application's time is over and every message was answered.

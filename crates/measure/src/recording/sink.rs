@@ -80,6 +80,7 @@ impl Sink for Collected {
 
 impl<H: Deref<Target = [u8]>> PacketObservation<H> {
     /// The packet as a row of `packets`; `path` is its path's name.
+    #[inline(always)]
     pub fn row(&self, path: &Name) -> Packet {
         let contents = Contents::of(&self.head, self.size);
         let signal = contents.signal;

@@ -179,6 +179,7 @@ impl Stack {
     }
 
     /// A connection that a peer made and that can carry data, each once.
+    #[inline]
     pub fn accept(&mut self) -> Option<ConnectionId> {
         self.backlog.pop_front()
     }
@@ -414,6 +415,7 @@ impl Stack {
     }
 
     /// When to call [`Stack::poll`] next; now and then that is too early, and nothing is due.
+    #[inline]
     pub fn poll_at(&self) -> Option<Time> {
         self.timers.first()
     }
@@ -433,6 +435,7 @@ impl Stack {
     }
 
     /// What happened since the last call, in order.
+    #[inline]
     pub fn next_event(&mut self) -> Option<(ConnectionId, Event)> {
         self.host.events.pop_front()
     }

@@ -12,6 +12,7 @@ pub(super) struct Timers {
 
 impl Timers {
     /// When the first is due, or was before it was put off.
+    #[inline]
     pub(super) fn first(&self) -> Option<Time> {
         self.set.last().map(|next| next.0)
     }

@@ -20,12 +20,12 @@ impl Blackhole {
 }
 
 impl<P> Behaviour<P> for Blackhole {
-    fn push(&mut self, now: Time, packet: Packet<P>, out: &mut Outlet<P>) {
+    fn push(&mut self, now: Time, packet: Packet<P>, out: &mut Outlet<P>) -> Option<Packet<P>> {
         if self.active.at(now) {
             out.drop(packet, now, Self::NAME);
-        } else {
-            out.pass(packet);
+            return None;
         }
+        Some(packet)
     }
 
     fn describe(&mut self, now: Time, state: &mut LinkSnapshot) {

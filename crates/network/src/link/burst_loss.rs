@@ -42,7 +42,7 @@ impl BurstLoss {
 }
 
 impl<P> Behaviour<P> for BurstLoss {
-    fn push(&mut self, now: Time, packet: Packet<P>, out: &mut Outlet<P>) {
+    fn push(&mut self, now: Time, packet: Packet<P>, out: &mut Outlet<P>) -> Option<Packet<P>> {
         let Burst { enter, leave, loss } = self.burst;
         let (step, fate): (f64, f64) = (self.random.random(), self.random.random());
         self.bad = match self.bad {
@@ -51,9 +51,9 @@ impl<P> Behaviour<P> for BurstLoss {
         };
         if self.bad && fate < loss.get() {
             out.drop(packet, now, Self::NAME);
-        } else {
-            out.pass(packet);
+            return None;
         }
+        Some(packet)
     }
 
     fn describe(&mut self, _: Time, state: &mut LinkSnapshot) {

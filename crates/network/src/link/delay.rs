@@ -65,19 +65,9 @@ impl<P> Delay<P> {
 }
 
 impl<P> Delay<P> {
-    /// The earliest that a packet leaves if the next arrives at `now`.
-    #[inline]
-    pub(super) fn exit_of(&self, now: Time) -> Time {
-        match (self.travelling.front(), &self.jitter) {
-            (Some(&(at, _)), _) => at,
-            (None, Some(_)) => now,
-            (None, None) => self.last.max(now + self.delay.at(now)),
-        }
-    }
-}
-
-impl<P> Behaviour<P> for Delay<P> {
-    fn push(&mut self, now: Time, packet: Packet<P>, _: &mut Outlet<P>) {
+    /// Takes a packet that begins to propagate at `now`, which may be ahead of the link's time.
+    #[inline(always)]
+    pub(super) fn hold(&mut self, now: Time, packet: Packet<P>) {
         let mut delay = self.delay.at(now);
         if let Some(jitter) = &mut self.jitter {
             delay = jitter.apply(delay);
@@ -85,16 +75,22 @@ impl<P> Behaviour<P> for Delay<P> {
         self.last = self.last.max(now + delay);
         self.travelling.push_back((self.last, packet));
     }
+}
 
-    #[inline]
-    fn poll_at(&self) -> Option<Time> {
-        self.travelling.front().map(|&(at, _)| at)
+impl<P> Behaviour<P> for Delay<P> {
+    fn push(&mut self, now: Time, packet: Packet<P>, _: &mut Outlet<P>) -> Option<Packet<P>> {
+        self.hold(now, packet);
+        None
     }
 
-    fn poll(&mut self, _: Time, out: &mut Outlet<P>) {
-        if let Some((_, packet)) = self.travelling.pop_front() {
-            out.pass(packet);
-        }
+    #[inline]
+    fn due(&self) -> Time {
+        self.travelling.front().map_or(Time::MAX, |&(at, _)| at)
+    }
+
+    #[inline]
+    fn poll(&mut self, _: Time, _: &mut Outlet<P>) -> Option<Packet<P>> {
+        self.travelling.pop_front().map(|(_, packet)| packet)
     }
 
     fn inside<'s>(&'s self, packets: &mut Vec<&'s Packet<P>>) {

@@ -27,10 +27,10 @@ impl Duplicate {
 }
 
 impl<P: Clone> Behaviour<P> for Duplicate {
-    fn push(&mut self, _: Time, packet: Packet<P>, out: &mut Outlet<P>) {
+    fn push(&mut self, _: Time, packet: Packet<P>, out: &mut Outlet<P>) -> Option<Packet<P>> {
         if self.random.random::<f64>() < self.probability.get() {
-            out.pass(packet.clone());
+            out.follow(packet.clone());
         }
-        out.pass(packet);
+        Some(packet)
     }
 }

@@ -24,12 +24,12 @@ impl LinkDown {
 }
 
 impl<P> Behaviour<P> for LinkDown {
-    fn push(&mut self, now: Time, packet: Packet<P>, out: &mut Outlet<P>) {
+    fn push(&mut self, now: Time, packet: Packet<P>, out: &mut Outlet<P>) -> Option<Packet<P>> {
         if self.up.at(now) {
-            out.pass(packet);
-        } else {
-            out.drop(packet, now, Self::NAME);
+            return Some(packet);
         }
+        out.drop(packet, now, Self::NAME);
+        None
     }
 
     fn describe(&mut self, now: Time, state: &mut LinkSnapshot) {

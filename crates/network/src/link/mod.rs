@@ -7,11 +7,15 @@
 //! Stages a scenario does not ask for are absent. So a packet that is lost on the way has used
 //! its share of the rate, and what a failure catches is what leaves the transmitter during
 //! it; packets that already propagate arrive.
+//!
+//! A packet goes from stage to stage as each returns it ([`Behaviour`]). Where nothing lies between
+//! rate and delay, and the rate is known in advance, [`Line`] does what both would.
 
 mod blackhole;
 mod burst_loss;
 mod delay;
 mod duplicate;
+mod line;
 mod link_down;
 pub mod list;
 pub mod queue;
@@ -25,6 +29,7 @@ pub use blackhole::Blackhole;
 pub use burst_loss::BurstLoss;
 pub use delay::Delay;
 pub use duplicate::Duplicate;
+pub use line::Line;
 pub use link_down::LinkDown;
 pub use random_loss::RandomLoss;
 pub use rate::Rate;
@@ -120,7 +125,7 @@ pub struct Link<P> {
     stages: Vec<Stage<P>>,
     /// When each stage's next event is; [`Time::MAX`] for none.
     due: Vec<Time>,
-    /// All events up to here have happened.
+    /// The latest time that the driver told.
     now: Time,
     out: Outlet<P>,
     /// Packets on their way to the stage of that index; empty between calls.
@@ -131,16 +136,20 @@ pub struct Link<P> {
 
 impl<P: Clone> Link<P> {
     /// A link of these stages, in the order in which a packet meets them; without any, it
-    /// delivers at once.
+    /// delivers at once. A rate and the delay behind it become one [`Line`] where they can.
     pub fn new(stages: Vec<Stage<P>>) -> Link<P> {
-        let due: Vec<Time> = stages.iter().map(due).collect();
+        Link::of(line::join(stages))
+    }
+
+    fn of(stages: Vec<Stage<P>>) -> Link<P> {
+        let due: Vec<Time> = stages.iter().map(Stage::due).collect();
         let next = first(&due);
         Link {
             stages,
             due,
             now: Time::ZERO,
             out: Outlet {
-                passed: Vec::new(),
+                copy: None,
                 exits: VecDeque::new(),
             },
             moving: Vec::new(),
@@ -162,34 +171,26 @@ impl<P: Clone> Link<P> {
     pub fn poll_at(&self) -> Option<Time> {
         match self.out.exits.front() {
             Some(exit) => Some(exit.at()),
-            None => self.exit_at(),
+            None => Some(self.next.0).filter(|&at| at < Time::MAX),
         }
-    }
-
-    /// The earliest that an exit can come of the next event. Where a packet only goes on from a
-    /// quiet transmitter into propagation, that is when its propagation ends: nobody need look
-    /// between.
-    fn exit_at(&self) -> Option<Time> {
-        let (at, index) = self.next;
-        if at == Time::MAX {
-            return None;
-        }
-        if let Some([Stage::Rate(rate), Stage::Delay(delay)]) = self.stages.get(index..)
-            && rate.lets_go_at(at)
-        {
-            let exit = delay.exit_of(at);
-            return Some(rate.closes().map_or(exit, |closes| exit.min(closes)));
-        }
-        Some(at)
     }
 
     /// The next exit up to `now`; call until `None`. Exits come in the order of their times.
+    #[inline]
     pub fn poll(&mut self, now: Time) -> Option<Exit<P>> {
-        self.advance(now);
-        if self.out.exits.front()?.at() > now {
-            return None;
+        self.now = self.now.max(now);
+        while self.out.exits.is_empty() {
+            if !self.is_due(now) {
+                return None;
+            }
+            let exit = self.happen();
+            // What the same event dropped comes first.
+            if self.out.exits.is_empty() && exit.is_some() {
+                return exit;
+            }
+            self.out.exits.extend(exit);
         }
-        self.out.exits.pop_front()
+        self.out.exits.pop_front_if(|exit| exit.at() <= now)
     }
 
     /// The state at `now`.
@@ -219,6 +220,12 @@ impl<P: Clone> Link<P> {
         packets
     }
 
+    /// Whether a packet may leave twice.
+    pub fn duplicates(&self) -> bool {
+        let mut stages = self.stages.iter();
+        stages.any(|stage| matches!(stage, Stage::Duplicate(_)))
+    }
+
     /// When parameters of the link step to a new value (changes, failures, repairs), sorted;
     /// a walk changes all the time and is not listed.
     pub fn changes(&self) -> Vec<Time> {
@@ -228,81 +235,76 @@ impl<P: Clone> Link<P> {
         times
     }
 
+    #[inline]
+    fn is_due(&self, now: Time) -> bool {
+        self.next.0 <= now && self.next.0 < Time::MAX
+    }
+
     /// Lets everything happen that is due by `now`, each event at its own time.
-    #[inline(always)]
+    #[inline]
     fn advance(&mut self, now: Time) {
-        if self.next.0 <= now {
-            self.catch_up(now);
-        }
         self.now = self.now.max(now);
+        while self.is_due(self.now) {
+            let exit = self.happen();
+            self.out.exits.extend(exit);
+        }
     }
 
-    fn catch_up(&mut self, now: Time) {
-        while let (at, index) = self.next
-            && at <= now
-            && at < Time::MAX
-        {
-            let stage = &mut self.stages[index];
-            stage.poll(at, &mut self.out);
-            self.due[index] = due(stage);
+    /// The next event; what the last stage let go by it leaves the link.
+    fn happen(&mut self) -> Option<Exit<P>> {
+        let (at, index) = self.next;
+        let stage = &mut self.stages[index];
+        let passed = stage.poll(at, &mut self.out);
+        self.due[index] = stage.due();
+        let mut exit = None;
+        if let Some(packet) = passed {
             if index + 1 == self.stages.len() {
-                self.out.leave(at);
-            } else if let Some((index, packet)) = self.onward(index + 1) {
-                self.enter(at, index, packet);
+                exit = Some(Exit::Delivered { packet, at });
+            } else {
+                self.enter(at, index + 1, packet);
             }
-            self.next = first(&self.due);
         }
-    }
-
-    /// Takes what a stage passed on, the first packet before the others, to the stage of this
-    /// index; the packet to move next.
-    #[inline(always)]
-    fn onward(&mut self, index: usize) -> Option<(usize, Packet<P>)> {
-        if self.out.passed.is_empty() {
-            return self.moving.pop();
-        }
-        let last = self.out.passed.pop();
-        if self.out.passed.is_empty()
-            && let Some(packet) = last
-        {
-            return Some((index, packet));
-        }
-        self.moving.extend(last.map(|packet| (index, packet)));
-        while let Some(packet) = self.out.passed.pop() {
-            self.moving.push((index, packet));
-        }
-        self.moving.pop()
+        self.next = first(&self.due);
+        exit
     }
 
     /// Moves a packet from the stage of this index on, and all that comes of it, through the
-    /// stages as far as they get at `at`.
+    /// stages as far as they get at `at`: a packet as far as it gets, then the copy behind it.
     fn enter(&mut self, at: Time, mut index: usize, mut packet: Packet<P>) {
         loop {
-            match self.stages.get_mut(index) {
+            let passed = match self.stages.get_mut(index) {
                 Some(stage) => {
-                    stage.push(at, packet, &mut self.out);
-                    self.due[index] = due(stage);
+                    let passed = stage.push(at, packet, &mut self.out);
+                    self.due[index] = stage.due();
+                    passed
                 }
-                None => self.out.exits.push_back(Exit::Delivered { packet, at }),
+                None => {
+                    self.out.exits.push_back(Exit::Delivered { packet, at });
+                    None
+                }
+            };
+            index += 1;
+            if let Some(copy) = self.out.copy.take() {
+                self.moving.push((index, copy));
             }
-            match self.onward(index + 1) {
-                Some(next) => (index, packet) = next,
-                None => return,
+            if let Some(next) = passed {
+                packet = next;
+            } else if let Some(next) = self.moving.pop() {
+                (index, packet) = next;
+            } else {
+                return;
             }
         }
     }
-}
-
-/// When a stage's next event is; [`Time::MAX`] for none.
-#[inline]
-fn due<P: Clone>(stage: &Stage<P>) -> Time {
-    stage.poll_at().unwrap_or(Time::MAX)
 }
 
 /// The earliest event and its stage; of events at the same time the one nearest to the link's
 /// end, so that what has waited longer moves first.
 #[inline]
 fn first(due: &[Time]) -> (Time, usize) {
+    if let [only] = due {
+        return (*only, 0);
+    }
     let mut first = (Time::MAX, 0);
     for (index, &at) in due.iter().enumerate() {
         if at <= first.0 {

@@ -27,14 +27,14 @@ impl RandomLoss {
 }
 
 impl<P> Behaviour<P> for RandomLoss {
-    fn push(&mut self, now: Time, packet: Packet<P>, out: &mut Outlet<P>) {
+    fn push(&mut self, now: Time, packet: Packet<P>, out: &mut Outlet<P>) -> Option<Packet<P>> {
         // Drawn for every packet, so that a change does not shift the draws after it.
         let draw: f64 = self.random.random();
         if draw < self.probability.at(now).get() {
             out.drop(packet, now, Self::NAME);
-        } else {
-            out.pass(packet);
+            return None;
         }
+        Some(packet)
     }
 
     fn describe(&mut self, now: Time, state: &mut LinkSnapshot) {

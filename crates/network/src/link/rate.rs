@@ -15,8 +15,8 @@ pub struct Rate<P> {
     service: Service,
     serving: Option<Serving<P>>,
     up: Timeline<bool>,
-    /// When the link next goes down; known while a packet waits or is in service.
-    closes: Option<Time>,
+    /// When the link next goes down, if a packet waits or is in service; [`Time::MAX`] for never.
+    closes: Time,
 }
 
 #[derive(Clone, Debug)]
@@ -31,10 +31,13 @@ enum Service {
 #[derive(Clone, Debug)]
 struct Serving<P> {
     packet: Packet<P>,
-    /// `None`: never, the rate stays zero.
-    leaves: Option<Time>,
+    /// [`Time::MAX`]: never, the rate stays zero.
+    leaves: Time,
     lost: bool,
 }
+
+/// See [`Rate::foreseeable`].
+pub(super) type Foreseeable<'r> = (usize, &'r Timeline<Option<BitRate>>, &'r Timeline<bool>);
 
 impl<P> Rate<P> {
     /// Its name in [`super::list::STAGES`].
@@ -46,7 +49,7 @@ impl<P> Rate<P> {
             service,
             serving: None,
             up: Timeline::constant(true),
-            closes: None,
+            closes: Time::MAX,
         }
     }
 
@@ -72,19 +75,15 @@ impl<P> Rate<P> {
         Rate { up, ..self }
     }
 
-    /// Whether the event at `at` passes a packet on, and nothing that comes after it can drop one
-    /// but that the link goes down ([`Rate::closes`]).
-    #[inline]
-    pub(super) fn lets_go_at(&self, at: Time) -> bool {
-        let quiet = matches!(self.queue, Queue::DropTail(_))
-            && matches!(self.service, Service::Constant(_));
-        quiet && self.serving.as_ref().is_some_and(|s| s.leaves == Some(at))
-    }
-
-    /// When the link next goes down, if a packet is here.
-    #[inline]
-    pub(super) fn closes(&self) -> Option<Time> {
-        self.closes
+    /// The limit of the queue in bytes, the rate, and when the link is up, where the fate of a
+    /// packet is known when it enters.
+    pub(super) fn foreseeable(&self) -> Option<Foreseeable<'_>> {
+        match (&self.queue, &self.service) {
+            (Queue::DropTail(queue), Service::Constant(rate)) => {
+                Some((queue.limit(), rate, &self.up))
+            }
+            _ => None,
+        }
     }
 
     fn start(&mut self, now: Time, out: &mut Outlet<P>) {
@@ -93,20 +92,20 @@ impl<P> Rate<P> {
             return;
         };
         let (leaves, lost) = match &mut self.service {
-            Service::Constant(rate) => (finish(rate, now, packet.size as u128 * 8), false),
+            Service::Constant(rate) => (finish(rate, now, packet.size as u64 * 8), false),
             Service::Trace(opportunities) => (Some(opportunities.serve(now, packet.size)), false),
             Service::Radio(radio) => radio.serve(now, packet.size),
         };
         self.serving = Some(Serving {
             packet,
-            leaves,
+            leaves: leaves.unwrap_or(Time::MAX),
             lost,
         });
     }
 
     /// The stage is empty.
     fn rest(&mut self) {
-        self.closes = None;
+        self.closes = Time::MAX;
         if let Service::Trace(opportunities) = &mut self.service {
             opportunities.rest();
         }
@@ -114,32 +113,32 @@ impl<P> Rate<P> {
 }
 
 impl<P> Behaviour<P> for Rate<P> {
-    fn push(&mut self, now: Time, packet: Packet<P>, out: &mut Outlet<P>) {
+    fn push(&mut self, now: Time, packet: Packet<P>, out: &mut Outlet<P>) -> Option<Packet<P>> {
         self.queue.push(now, packet, out);
         if self.serving.is_none() {
             self.closes = next_false(&self.up, now);
             self.start(now, out);
         }
+        None
     }
 
     #[inline]
-    fn poll_at(&self) -> Option<Time> {
-        let leaves = self.serving.as_ref().and_then(|s| s.leaves);
-        match (leaves, self.closes) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        }
+    fn due(&self) -> Time {
+        let leaves = self.serving.as_ref().map_or(Time::MAX, |s| s.leaves);
+        leaves.min(self.closes)
     }
 
-    fn poll(&mut self, at: Time, out: &mut Outlet<P>) {
+    fn poll(&mut self, at: Time, out: &mut Outlet<P>) -> Option<Packet<P>> {
         match self.serving.take() {
-            Some(served) if served.leaves == Some(at) => {
-                if served.lost {
+            Some(served) if served.leaves == at => {
+                let passed = if served.lost {
                     out.drop(served.packet, at, Radio::NAME);
+                    None
                 } else {
-                    out.pass(served.packet);
-                }
+                    Some(served.packet)
+                };
                 self.start(at, out);
+                passed
             }
             interrupted => {
                 if let Some(served) = interrupted {
@@ -147,6 +146,7 @@ impl<P> Behaviour<P> for Rate<P> {
                 }
                 self.queue.clear(at, LinkDown::NAME, out);
                 self.rest();
+                None
             }
         }
     }
@@ -174,53 +174,73 @@ impl<P> Behaviour<P> for Rate<P> {
     }
 }
 
-fn next_false(up: &Timeline<bool>, mut now: Time) -> Option<Time> {
-    loop {
-        let (at, value) = up.next(now)?;
+/// When `up` next becomes false after `now`; [`Time::MAX`] for never.
+#[inline]
+pub(super) fn next_false(up: &Timeline<bool>, now: Time) -> Time {
+    match up.unchanging() {
+        Some(_) => Time::MAX,
+        None => next_false_change(up, now),
+    }
+}
+
+fn next_false_change(up: &Timeline<bool>, mut now: Time) -> Time {
+    while let Some((at, value)) = up.next(now) {
         if !value {
-            return Some(at);
+            return at;
         }
         now = at;
     }
+    Time::MAX
 }
 
 /// When `bits` that start at `start` are through, at a rate that changes over time; `None`
 /// when the rate stays zero. Rounded up to the nanosecond, so that the rate is not exceeded.
-pub(crate) fn finish(
+#[inline]
+pub(crate) fn finish(rate: &Timeline<Option<BitRate>>, start: Time, bits: u64) -> Option<Time> {
+    // Mostly the rate never changes, and a packet's work fits in 64 bits, whose division is much
+    // cheaper.
+    let Some(Some(bps)) = rate.unchanging() else {
+        return finish_over_changes(rate, start, bits);
+    };
+    match bits.checked_mul(NANOS) {
+        Some(work) if bps.bits_per_second() > 0 => {
+            let nanos = work.div_ceil(bps.bits_per_second());
+            Some(Time::from_nanos(start.as_nanos().saturating_add(nanos)))
+        }
+        _ => finish_over_changes(rate, start, bits),
+    }
+}
+
+/// Nanoseconds per second.
+const NANOS: u64 = 1_000_000_000;
+
+fn finish_over_changes(
     rate: &Timeline<Option<BitRate>>,
     mut start: Time,
-    bits: u128,
+    bits: u64,
 ) -> Option<Time> {
     // In bits times nanoseconds per second, so that nothing is rounded on the way.
-    let mut work = bits * 1_000_000_000;
+    let mut work = u128::from(bits) * u128::from(NANOS);
     loop {
         let (now, until) = rate.span(start);
         let Some(now) = now else {
             return Some(start);
         };
-        let bps = now.bits_per_second();
+        let bps = u128::from(now.bits_per_second());
         let nanos = match bps {
             0 => None,
-            bps => quotient(work, bps),
+            bps => u64::try_from(work.div_ceil(bps)).ok(),
         };
         let end = nanos.map(|n| start + std::time::Duration::from_nanos(n));
         match (end, until) {
             (Some(end), None) => return Some(end),
             (Some(end), Some(until)) if end <= until => return Some(end),
             (_, Some(until)) => {
-                work -= (u128::from(bps) * (until - start).as_nanos()).min(work);
+                work -= (bps * (until - start).as_nanos()).min(work);
                 start = until;
             }
             (None, None) => return None,
         }
-    }
-}
-
-/// `work / bps`, rounded up. A packet's work fits in 64 bits, whose division is much cheaper.
-fn quotient(work: u128, bps: u64) -> Option<u64> {
-    match u64::try_from(work) {
-        Ok(work) => Some(work.div_ceil(bps)),
-        Err(_) => u64::try_from(work.div_ceil(bps.into())).ok(),
     }
 }
 

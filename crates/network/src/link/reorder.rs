@@ -34,22 +34,20 @@ impl<P> Reorder<P> {
 }
 
 impl<P> Behaviour<P> for Reorder<P> {
-    fn push(&mut self, now: Time, packet: Packet<P>, out: &mut Outlet<P>) {
+    fn push(&mut self, now: Time, packet: Packet<P>, _: &mut Outlet<P>) -> Option<Packet<P>> {
         if self.random.random::<f64>() < self.probability.get() {
             self.held.push_back((now + self.hold, packet));
-        } else {
-            out.pass(packet);
+            return None;
         }
+        Some(packet)
     }
 
-    fn poll_at(&self) -> Option<Time> {
-        self.held.front().map(|&(at, _)| at)
+    fn due(&self) -> Time {
+        self.held.front().map_or(Time::MAX, |&(at, _)| at)
     }
 
-    fn poll(&mut self, _: Time, out: &mut Outlet<P>) {
-        if let Some((_, packet)) = self.held.pop_front() {
-            out.pass(packet);
-        }
+    fn poll(&mut self, _: Time, _: &mut Outlet<P>) -> Option<Packet<P>> {
+        self.held.pop_front().map(|(_, packet)| packet)
     }
 
     fn inside<'s>(&'s self, packets: &mut Vec<&'s Packet<P>>) {

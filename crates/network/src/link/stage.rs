@@ -1,25 +1,27 @@
 //! What is a stage: something a packet passes through, which passes it on, holds or drops it.
 
 use super::{
-    Blackhole, BurstLoss, Delay, Duplicate, Exit, LinkDown, LinkSnapshot, Packet, RandomLoss, Rate,
-    Reorder,
+    Blackhole, BurstLoss, Delay, Duplicate, Exit, Line, LinkDown, LinkSnapshot, Packet, RandomLoss,
+    Rate, Reorder,
 };
 use model::Time;
 use std::collections::VecDeque;
 
 /// What each stage does. Times never go back from call to call.
 pub trait Behaviour<P> {
-    /// Takes a packet that arrives at `now`.
-    fn push(&mut self, now: Time, packet: Packet<P>, out: &mut Outlet<P>);
+    /// Takes a packet that arrives at `now`; returns the packet that goes on at once, if one does.
+    fn push(&mut self, now: Time, packet: Packet<P>, out: &mut Outlet<P>) -> Option<Packet<P>>;
 
-    /// When the next packet moves by itself; `None` when none will.
-    fn poll_at(&self) -> Option<Time> {
-        None
+    /// When the next packet moves by itself; [`Time::MAX`] when none will.
+    fn due(&self) -> Time {
+        Time::MAX
     }
 
-    /// Carries out the event that is due at `at`, which is what [`Behaviour::poll_at`] said.
-    fn poll(&mut self, at: Time, out: &mut Outlet<P>) {
+    /// Carries out the event that is due at `at`, which is what [`Behaviour::due`] said; returns
+    /// the packet that goes on, if one does.
+    fn poll(&mut self, at: Time, out: &mut Outlet<P>) -> Option<Packet<P>> {
         let _ = (at, out);
+        None
     }
 
     /// The packets that it holds.
@@ -38,27 +40,19 @@ pub trait Behaviour<P> {
     }
 }
 
-/// Where a stage puts the packets it lets go.
+/// Where a stage puts the packets that leave it otherwise than to the next stage.
 #[derive(Clone, Debug)]
 pub struct Outlet<P> {
-    /// To the next stage, in order.
-    pub(super) passed: Vec<Packet<P>>,
+    /// Goes on right behind the packet that the stage passes on.
+    pub(super) copy: Option<Packet<P>>,
     /// Out of the link.
     pub(super) exits: VecDeque<Exit<P>>,
 }
 
 impl<P> Outlet<P> {
-    /// Hands `packet` to the next stage.
-    pub fn pass(&mut self, packet: Packet<P>) {
-        self.passed.push(packet);
-    }
-
-    /// Lets out of the link what its last stage passed on.
-    #[inline]
-    pub(super) fn leave(&mut self, at: Time) {
-        for packet in self.passed.drain(..) {
-            self.exits.push_back(Exit::Delivered { packet, at });
-        }
+    /// Lets `copy` go on right behind the packet that the stage passes on.
+    pub fn follow(&mut self, copy: Packet<P>) {
+        self.copy = Some(copy);
     }
 
     /// Drops `packet` at `at`; the reason is a name of [`super::list::STAGES`].
@@ -86,6 +80,8 @@ pub enum Stage<P> {
     Reorder(Reorder<P>),
     /// Propagation.
     Delay(Delay<P>),
+    /// A rate and propagation in one.
+    Line(Line<P>),
 }
 
 macro_rules! each {
@@ -99,22 +95,23 @@ macro_rules! each {
             Stage::Duplicate($inner) => $call,
             Stage::Reorder($inner) => $call,
             Stage::Delay($inner) => $call,
+            Stage::Line($inner) => $call,
         }
     };
 }
 
 impl<P: Clone> Behaviour<P> for Stage<P> {
     #[inline]
-    fn push(&mut self, now: Time, packet: Packet<P>, out: &mut Outlet<P>) {
-        each!(self, stage => stage.push(now, packet, out));
+    fn push(&mut self, now: Time, packet: Packet<P>, out: &mut Outlet<P>) -> Option<Packet<P>> {
+        each!(self, stage => stage.push(now, packet, out))
     }
     #[inline]
-    fn poll_at(&self) -> Option<Time> {
-        each!(self, stage => Behaviour::<P>::poll_at(stage))
+    fn due(&self) -> Time {
+        each!(self, stage => Behaviour::<P>::due(stage))
     }
     #[inline]
-    fn poll(&mut self, at: Time, out: &mut Outlet<P>) {
-        each!(self, stage => stage.poll(at, out));
+    fn poll(&mut self, at: Time, out: &mut Outlet<P>) -> Option<Packet<P>> {
+        each!(self, stage => stage.poll(at, out))
     }
     fn inside<'s>(&'s self, packets: &mut Vec<&'s Packet<P>>) {
         each!(self, stage => Behaviour::<P>::inside(stage, packets));

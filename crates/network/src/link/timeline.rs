@@ -29,6 +29,12 @@ impl<T: Copy> Timeline<T> {
         Timeline { start, changes }
     }
 
+    /// The value, where it is the same for ever.
+    #[inline]
+    pub fn unchanging(&self) -> Option<T> {
+        self.changes.is_empty().then_some(self.start)
+    }
+
     fn passed(&self, now: Time) -> usize {
         self.changes.partition_point(|&(at, _)| at <= now)
     }
@@ -36,7 +42,10 @@ impl<T: Copy> Timeline<T> {
     /// The value at `now`; a change holds from its own instant on.
     #[inline]
     pub fn at(&self, now: Time) -> T {
-        self.span(now).0
+        match self.changes.is_empty() {
+            true => self.start,
+            false => self.span(now).0,
+        }
     }
 
     /// The first change after `now`, and the value from then on.
@@ -46,11 +55,7 @@ impl<T: Copy> Timeline<T> {
     }
 
     /// The value at `now`, and when it changes next.
-    #[inline]
     pub fn span(&self, now: Time) -> (T, Option<Time>) {
-        if self.changes.is_empty() {
-            return (self.start, None);
-        }
         let passed = self.passed(now);
         let value = match passed {
             0 => self.start,

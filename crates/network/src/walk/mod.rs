@@ -159,7 +159,7 @@ impl Radio {
             }
             let mcs = MCS[operation.scheme_of(attempt)];
             // Bits at the fastest rate that take as long as the packet's do at this one.
-            let bits = (size as u128 * 80).div_ceil(u128::from(mcs.tenths));
+            let bits = (size as u64 * 80).div_ceil(mcs.tenths.into());
             let margin = self.signal(at).faded_dbm - mcs.sensitivity_dbm;
             let Some(sent) = crate::link::finish(&self.rate, at, bits) else {
                 return (None, false);
@@ -195,7 +195,7 @@ impl Radio {
                 if failed < 1e-6 {
                     break;
                 }
-                let bits = NOMINAL as u128 * 80 / u128::from(mcs.tenths);
+                let bits = NOMINAL as u64 * 80 / u64::from(mcs.tenths);
                 at = crate::link::finish(&self.rate, at, bits).unwrap_or(at);
             }
             goodput += (1.0 - failed) / airtime;

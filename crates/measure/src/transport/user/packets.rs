@@ -8,7 +8,7 @@ use crate::transport::{Endpoint, PacketEndpoint};
 use model::manifest::Stack as StackRow;
 use model::record::{Event, EventKind, Sample};
 use model::{Name, PathIndex, Side, Time};
-use mptcp::connection::{Config, SubflowInfo};
+use mptcp::connection::{self, Config, SubflowInfo};
 use mptcp::stack::{ConnectionId, Stack};
 use policy::{Action, ConnectionView};
 use std::collections::{BTreeMap, VecDeque};
@@ -124,26 +124,38 @@ impl Packets {
     }
 
     /// Takes in what happened in the stack.
+    #[inline]
     pub(super) fn settle(&mut self, now: Time) {
         self.now = now;
         while let Some(id) = self.stack.accept() {
-            let number = self.channels.len();
-            self.numbers.insert(id, number);
-            self.channels.push(Channel::new(id, Phase::Open));
-            self.accepted.push_back(number);
+            self.accept(id);
         }
         while let Some((id, event)) = self.stack.next_event() {
-            // What was not accepted yet has nothing to tell.
-            if let Some(&number) = self.numbers.get(&id) {
-                self.take_in(now, number, &event);
-            }
+            self.hear(now, id, &event);
         }
         if !self.can_join {
             self.look_whether_joins_are_possible();
         }
     }
 
+    #[cold]
+    fn accept(&mut self, id: ConnectionId) {
+        let number = self.channels.len();
+        self.numbers.insert(id, number);
+        self.channels.push(Channel::new(id, Phase::Open));
+        self.accepted.push_back(number);
+    }
+
+    #[cold]
+    fn hear(&mut self, now: Time, id: ConnectionId, event: &connection::Event) {
+        // What was not accepted yet has nothing to tell.
+        if let Some(&number) = self.numbers.get(&id) {
+            self.take_in(now, number, event);
+        }
+    }
+
     /// Nothing tells when subflows can be opened; until then a path manager is not asked.
+    #[cold]
     fn look_whether_joins_are_possible(&mut self) {
         let open = |channel: &&mut Channel| channel.phase == Phase::Open && !channel.can_join;
         let mut all = true;
@@ -154,6 +166,15 @@ impl Packets {
             all &= channel.can_join;
         }
         self.can_join = all;
+    }
+
+    /// A packet was to leave from an address that the host has not.
+    #[cold]
+    fn note_refusal(&mut self, now: Time, path: PathIndex) {
+        if !std::mem::replace(&mut self.paths[path.0].refusal_noted, true) {
+            let detail = "the host has no such address any more; packets count as lost";
+            self.event(now, EventKind::Note, None, Some(path), detail);
+        }
     }
 
     /// Hands each channel's queue to the stack.
@@ -185,14 +206,10 @@ impl PacketEndpoint for Packets {
             let Some(path) = self.path_of(client) else {
                 continue;
             };
-            let route = &mut self.paths[path.0];
-            if route.present {
+            if self.paths[path.0].present {
                 return Some((sent.length, path));
             }
-            if !std::mem::replace(&mut route.refusal_noted, true) {
-                let detail = "the host has no such address any more; packets count as lost";
-                self.event(now, EventKind::Note, None, Some(path), detail);
-            }
+            self.note_refusal(now, path);
         }
     }
 }
@@ -242,7 +259,9 @@ impl Endpoint for Packets {
     }
 
     fn events(&mut self, events: &mut Vec<Event>) {
-        events.append(&mut self.events);
+        if !self.events.is_empty() {
+            events.append(&mut self.events);
+        }
     }
 
     fn path_changed(&mut self, _now: Time, path: PathIndex, up: bool) {

@@ -215,9 +215,13 @@ impl EventLoop {
 
     /// The earliest moment at which something is due.
     fn due(&self) -> Time {
-        let due = self.client_due.min(self.server_due).min(self.next_note);
-        let lanes = self.lane_due.iter().copied();
-        lanes.fold(due, Time::min).max(self.now)
+        let mut due = self.client_due.min(self.server_due).min(self.next_note);
+        for &at in &self.lane_due {
+            if at < due {
+                due = at;
+            }
+        }
+        due.max(self.now)
     }
 
     fn note_due(&self) -> Time {
@@ -284,6 +288,7 @@ impl EventLoop {
     }
 
     /// Writes a packet's end down; the packet, if it arrived.
+    #[inline]
     fn leave(
         &mut self,
         lane: usize,
@@ -306,21 +311,38 @@ impl EventLoop {
     }
 
     /// Puts everything that an end has to send onto its links.
+    #[inline(always)]
     fn send(&mut self, is_client: bool) {
+        // Mostly nothing.
+        let may_transmit = match is_client {
+            true => self.client_end.may_transmit(),
+            false => self.server_end.may_transmit(),
+        };
+        if may_transmit {
+            self.transmit(is_client);
+        }
+    }
+
+    #[inline(never)]
+    fn transmit(&mut self, is_client: bool) {
         let end = match is_client {
             true => &mut *self.client_end,
             false => &mut *self.server_end,
         };
-        while end.may_transmit() {
+        loop {
             let mut buffer = self.spare.pop().unwrap_or_else(PacketBuf::new);
             let Some((length, path)) = end.transmit(self.now, &mut buffer.bytes[..]) else {
                 self.spare.push(buffer);
                 return;
             };
             buffer.length = length;
-            let lane = 2 * path.0 + usize::from(!is_client);
-            self.lanes[lane].push(self.now, buffer, true);
-            self.lane_due[lane] = self.lanes[lane].link.poll_at().unwrap_or(Time::MAX);
+            let index = 2 * path.0 + usize::from(!is_client);
+            let lane = &mut self.lanes[index];
+            lane.push(self.now, buffer, true);
+            self.lane_due[index] = lane.link.poll_at().unwrap_or(Time::MAX);
+            if !end.may_transmit() {
+                return;
+            }
         }
     }
 

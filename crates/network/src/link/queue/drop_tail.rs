@@ -25,6 +25,10 @@ impl<P> DropTail<P> {
             packets: VecDeque::new(),
         }
     }
+
+    pub(in super::super) fn limit(&self) -> usize {
+        self.limit
+    }
 }
 
 impl<P> Discipline<P> for DropTail<P> {
