@@ -236,11 +236,16 @@ fn base(message: &[u8]) -> Option<Base> {
 }
 
 fn subflow(message: &[u8]) -> Option<Subflow> {
-    // The socket's other attributes come first; most sockets of a host have no upper layer.
-    let attributes = Attributes::of_message(message, DIAG_MESSAGE);
-    let mptcp = attributes
-        .nested(INET_DIAG_ULP_INFO)?
-        .nested(INET_ULP_INFO_MPTCP)?;
+    let (mut info, mut upper) = (None, None);
+    for (kind, value) in Attributes::of_message(message, DIAG_MESSAGE) {
+        match kind {
+            INET_DIAG_INFO => info = Some(value),
+            INET_DIAG_ULP_INFO => upper = Some(value),
+            _ => {}
+        }
+    }
+    // Most sockets of a host have no upper layer.
+    let mptcp = Attributes::new(upper?).nested(INET_ULP_INFO_MPTCP)?;
     let Base {
         state: _,
         mapped,
@@ -258,7 +263,7 @@ fn subflow(message: &[u8]) -> Option<Subflow> {
         local,
         remote,
         mapped,
-        tcp: TcpInfo::of_bytes(attributes.get(INET_DIAG_INFO)?)?,
+        tcp: TcpInfo::of_bytes(info?)?,
         role: ulp::role(&mptcp)?,
     })
 }
