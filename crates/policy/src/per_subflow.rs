@@ -57,3 +57,65 @@ fn keys(
         subflows.map(|s| ((c.id, s.path), s))
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::view::{ConnectionView, PathState};
+
+    fn view(of: &[(usize, &[(usize, PathState)])]) -> View {
+        let subflow = |&(path, state): &(usize, PathState)| SubflowView {
+            path: PathIndex(path),
+            peer: None,
+            state,
+            backup: false,
+            suspected: false,
+            srtt: None,
+            rto: None,
+            timeouts: 0,
+            retransmissions: 0,
+            sent: 0,
+            lost: 0,
+            in_flight: 0,
+            oldest_unacked: None,
+            starved: false,
+            received: 0,
+        };
+        let connection = |(id, subflows): &(usize, &[(usize, PathState)])| ConnectionView {
+            id: *id,
+            has_unsent: false,
+            subflows: subflows.iter().map(subflow).collect(),
+        };
+        View {
+            paths: Vec::new(),
+            connections: of.iter().map(connection).collect(),
+        }
+    }
+
+    #[test]
+    fn what_is_known_follows_its_subflow_and_the_rest_is_forgotten() {
+        use PathState::{Closing, Established as Good};
+        let wanted: fn(&SubflowView) -> bool = |s| s.state == PathState::Established;
+        let mut looks = PerSubflow::<u32>::default();
+        let mut look = |view: &View| -> Vec<(usize, usize, u32)> {
+            let aligned = looks.align(view, wanted);
+            aligned.for_each(|(_, _, count)| *count += 1);
+            let counts = looks.aligned(view, wanted);
+            counts.map(|((id, path), _, n)| (id, path.0, *n)).collect()
+        };
+        // Not in the order of their paths: a view need not be.
+        let first = view(&[(1, &[(1, Good), (0, Good)]), (4, &[(0, Good)])]);
+        assert_eq!(look(&first), [(1, 1, 1), (1, 0, 1), (4, 0, 1)]);
+        assert_eq!(look(&first), [(1, 1, 2), (1, 0, 2), (4, 0, 2)]);
+        let changed = view(&[
+            (1, &[(0, Good), (1, Closing)]),
+            (3, &[(0, Good)]),
+            (4, &[(0, Good)]),
+        ]);
+        assert_eq!(look(&changed), [(1, 0, 3), (3, 0, 1), (4, 0, 3)]);
+        assert_eq!(look(&first), [(1, 1, 1), (1, 0, 4), (4, 0, 4)]);
+        // Of a view that it was not aligned to, only what is at its place.
+        let others = looks.aligned(&changed, wanted).map(|(key, ..)| key);
+        assert_eq!(others.collect::<Vec<_>>(), [(4, PathIndex(0))]);
+    }
+}
