@@ -54,7 +54,10 @@ mod tests {
                 let of = |h: &u64| (h >> part) & 0x7f;
                 let mut counts = [0; 128];
                 hashes.iter().for_each(|h| counts[of(h) as usize] += 1);
-                assert!(counts.iter().all(|c| *c <= 32), "step {step}, from bit {part}");
+                assert!(
+                    counts.iter().all(|c| *c <= 32),
+                    "step {step}, from bit {part}"
+                );
             }
             assert_eq!(hashes.iter().collect::<HashSet<_>>().len(), 1024);
         }

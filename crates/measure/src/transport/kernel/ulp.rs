@@ -118,9 +118,7 @@ pub fn role(info: &Attributes<'_>) -> Option<Role> {
     // In one pass: this is done for each subflow of a host at each look.
     for (kind, value) in info.clone() {
         match kind {
-            MPTCP_SUBFLOW_ATTR_FLAGS => {
-                flags = value.first_chunk().map(|b| u32::from_ne_bytes(*b))
-            }
+            MPTCP_SUBFLOW_ATTR_FLAGS => flags = value.first_chunk().map(|b| u32::from_ne_bytes(*b)),
             MPTCP_SUBFLOW_ATTR_ID_LOC => local_id = value.first().copied(),
             MPTCP_SUBFLOW_ATTR_ID_REM => remote_id = value.first().copied(),
             _ => {}
