@@ -41,6 +41,7 @@ pub mod handover;
 pub mod list;
 pub mod manager;
 pub mod oracle;
+mod per_subflow;
 pub mod requests;
 pub mod roles;
 pub mod scheduler;

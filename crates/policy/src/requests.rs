@@ -72,8 +72,8 @@ pub struct Requests {
     closes: BTreeMap<Key, Time>,
     priorities: BTreeMap<Key, (bool, Time)>,
     suspicions: BTreeMap<Key, Time>,
-    /// Connections that ever had an established subflow.
-    started: BTreeSet<usize>,
+    /// Connections that ever had an established subflow, in order.
+    started: Vec<usize>,
     /// The paths that were up when last looked at.
     up: BTreeSet<PathIndex>,
 }
@@ -96,12 +96,13 @@ impl Requests {
         };
         let subflow = |(id, path): Key| connection(id).and_then(|c| c.on(path));
 
-        for c in &view.connections {
-            if c.subflows.iter().any(|s| s.state == PathState::Established) {
-                self.started.insert(c.id);
-            }
-        }
-        self.started.retain(|&id| connection(id).is_some());
+        let mut before = self.started.iter().copied().peekable();
+        let started = view.connections.iter().filter(|c| {
+            while before.next_if(|&id| id < c.id).is_some() {}
+            before.next_if_eq(&c.id).is_some()
+                || (c.subflows.iter()).any(|s| s.state == PathState::Established)
+        });
+        self.started = started.map(|c| c.id).collect();
 
         // A path that came back is worth an attempt at once.
         let paths = (0..view.paths.len()).map(PathIndex);
@@ -146,7 +147,14 @@ impl Requests {
 
     /// Whether the connection ever had an established subflow.
     pub fn has_started(&self, connection: &ConnectionView) -> bool {
-        self.started.contains(&connection.id)
+        self.started.binary_search(&connection.id).is_ok()
+    }
+
+    /// Those connections of the view observed last that ever had an established subflow, in order.
+    pub fn started<'v>(&self, view: &'v View) -> Vec<&'v ConnectionView> {
+        let mut started = self.started.iter().copied().peekable();
+        let of = |c: &&ConnectionView| started.next_if_eq(&c.id).is_some();
+        view.connections.iter().filter(of).collect()
     }
 
     /// For how long the subflow has been opening at this manager's request; `None` when it is
@@ -185,7 +193,7 @@ impl Requests {
             Some(a) if now.since(a.asked) < self.retry.after(a.failures) => return false,
             Some(a) => a.failures,
         };
-        if !is_up(view, path) || !self.has_started(connection) || connection.on(path).is_some() {
+        if connection.on(path).is_some() || !is_up(view, path) || !self.has_started(connection) {
             return false;
         }
         let attempt = Attempt {

@@ -104,9 +104,9 @@ impl Watch {
                 millis(rto)
             ));
         }
+        let doubt = self.doubt.as_ref()?;
         let confirm = subflow.srtt.unwrap_or(rto).as_secs_f64() * limits.confirm_rtts;
         let confirm = Duration::try_from_secs_f64(confirm).unwrap_or(Duration::MAX);
-        let doubt = self.doubt.as_ref()?;
         let elapsed = now.since(doubt.since);
         (elapsed >= confirm).then(|| {
             format!(

@@ -8,5 +8,6 @@ pub mod route;
 mod rule;
 pub mod socket;
 pub(crate) mod sockets;
+mod unprivileged;
 
 pub use socket::Socket;

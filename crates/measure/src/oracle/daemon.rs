@@ -164,14 +164,18 @@ pub fn run(
         ""
     };
     say(Kind::Started, format!("{begun}{dry}"));
+    let mut knocked = false;
     while !stop.load(Ordering::Relaxed) {
         let now = clock.now();
         let (entries, due) = brain.poll(now);
         entries.iter().for_each(&mut *log);
-        door.answer(|| brain.status(clock.now()));
+        if knocked {
+            door.answer(|| brain.status(clock.now()));
+        }
         let [events, bell] = brain.wait_for();
         let wait = due.since(clock.now()).min(LONGEST_WAIT);
-        wait_for([events, bell, door.listener.as_raw_fd()], wait).map_err(OracleError::Wait)?;
+        let fds = [events, bell, door.listener.as_raw_fd()];
+        [.., knocked] = wait_for(fds, wait).map_err(OracleError::Wait)?;
     }
     let given_back = taken.map(TakenOver::give_back);
     // Only now: who is not refused there finds the host as it was.
@@ -219,8 +223,8 @@ fn brain(setup: &Setup, kernel: Linux) -> Result<(Brain, String), OracleError> {
     Ok((Brain::Client(Box::new(oracle)), begun))
 }
 
-/// Waits until one of `fds` can be read, at most `longest`; a signal ends it as well.
-fn wait_for(fds: [RawFd; 3], longest: Duration) -> io::Result<()> {
+/// Waits until one of `fds` can be read, at most `longest`, and says which can; a signal ends it as well.
+fn wait_for(fds: [RawFd; 3], longest: Duration) -> io::Result<[bool; 3]> {
     let mut poll = fds.map(|fd| libc::pollfd {
         fd,
         events: libc::POLLIN,
@@ -237,6 +241,7 @@ fn wait_for(fds: [RawFd; 3], longest: Duration) -> io::Result<()> {
         if error.kind() != io::ErrorKind::Interrupted {
             return Err(error);
         }
+        return Ok([false; 3]);
     }
-    Ok(())
+    Ok(poll.map(|p| p.revents != 0))
 }

@@ -12,6 +12,7 @@ mod hands;
 pub(crate) mod kernel;
 pub(crate) mod linux;
 mod log;
+mod numbers;
 pub(crate) mod places;
 mod status;
 mod table;

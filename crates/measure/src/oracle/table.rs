@@ -6,12 +6,13 @@
 //! happened, and now and then in any case.
 
 use super::kernel::Kernel;
+use super::numbers::ByNumber;
 use crate::netlink::mptcp::{EventKind, Notification};
 use crate::netlink::sockets::{Connection, Subflow};
 use crate::transport::kernel::observe::{self, Age};
 use model::Time;
 use policy::PathState;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -30,7 +31,7 @@ pub enum End {
 }
 
 /// A subflow as it was seen last.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Seen {
     /// The kernel's figures.
     pub subflow: Subflow,
@@ -40,6 +41,9 @@ pub struct Seen {
     pub oldest_unacked: Option<Duration>,
     /// When it was first seen.
     pub since: Time,
+    age: Age,
+    /// Its place in the kernel's list.
+    place: usize,
 }
 
 /// A connection as it was seen last.
@@ -74,6 +78,13 @@ struct Memory {
     look: u64,
 }
 
+/// A listed socket that is no subflow of a connection: a stranger, or one that was let go of.
+#[derive(Clone, Copy, Debug)]
+struct Other {
+    subflow: Subflow,
+    place: usize,
+}
+
 /// What came and went in a look.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
@@ -89,11 +100,13 @@ pub struct Changes {
 #[derive(Debug, Default)]
 pub struct Table {
     connections: BTreeMap<usize, Tracked>,
-    by_token: HashMap<u32, usize>,
-    by_inode: HashMap<u32, usize>,
-    memories: HashMap<u64, Memory>,
+    by_token: ByNumber<u32, usize>,
+    by_inode: ByNumber<u32, usize>,
+    memories: ByNumber<u64, Memory>,
     /// Sockets that no known connection has, as of the last full reading.
     strangers: BTreeSet<u64>,
+    /// As of the last look.
+    others: Vec<Other>,
     next_id: usize,
     looks: u64,
     /// Whether the list of connections may have changed.
@@ -155,8 +168,13 @@ impl Table {
         let mut changes = Changes::default();
         let mut listed = std::mem::take(&mut self.listed);
         let read = kernel.subflows(&mut listed);
+        let full = self.stale || now >= self.full_at;
+        if read.is_ok() && !full && self.all_as_before(now, &listed) {
+            self.listed = listed;
+            return Ok(changes);
+        }
         let news = read.is_ok() && self.has_news(&listed);
-        let full = match (&read, news || self.stale || now >= self.full_at) {
+        let full = match (&read, news || full) {
             (Ok(()), true) => self.read_full(now, kernel, &mut changes),
             _ => Ok(()),
         };
@@ -165,6 +183,32 @@ impl Table {
         }
         self.listed = listed;
         read.and(full).map(|()| changes)
+    }
+
+    /// Takes in the figures of subflows that are the same as before, listed at the same places, as they
+    /// are in most looks; whether that is all there was to do.
+    fn all_as_before(&mut self, now: Time, listed: &[Subflow]) -> bool {
+        let state = |s: &Subflow| observe::state(&s.tcp, Some(&s.role));
+        let same = |new: &Subflow, old: &Subflow| {
+            new.cookie == old.cookie && (new.inode, new.token) == (old.inode, old.token)
+        };
+        let mut known = self.others.len();
+        for connection in self.connections.values_mut() {
+            for seen in &mut connection.subflows {
+                let new = match listed.get(seen.place) {
+                    Some(new) if same(new, &seen.subflow) && state(new) == Some(seen.state) => new,
+                    _ => return false,
+                };
+                seen.subflow = *new;
+                seen.oldest_unacked = seen.age.of(now, &new.tcp);
+                known += 1;
+            }
+        }
+        known == listed.len()
+            && self.others.iter().all(|other| {
+                let (new, old) = (listed.get(other.place), &other.subflow);
+                new.is_some_and(|new| same(new, old) && state(new) == state(old))
+            })
     }
 
     /// Whether a subflow is unknown, closing or gone, so that the list of connections has to tell
@@ -272,11 +316,21 @@ impl Table {
         self.looks += 1;
         let look = self.looks;
         for connection in self.connections.values_mut() {
-            connection.subflows.clear();
+            for seen in connection.subflows.drain(..) {
+                if let Some(memory) = self.memories.get_mut(&seen.subflow.cookie) {
+                    memory.age = seen.age;
+                }
+            }
         }
-        for subflow in listed {
+        self.others.clear();
+        for (place, subflow) in listed.iter().enumerate() {
+            let other = Other {
+                subflow: *subflow,
+                place,
+            };
             let Some(id) = self.owner(subflow) else {
                 self.strangers.insert(subflow.cookie);
+                self.others.push(other);
                 continue;
             };
             let Some(connection) = self.connections.get_mut(&id) else {
@@ -300,6 +354,7 @@ impl Table {
             memory.state = state;
             // The application's socket has let go of it: what it still sends nobody waits for.
             if state == PathState::Closing && subflow.inode == 0 {
+                self.others.push(other);
                 continue;
             }
             connection.end = connection.end.or(Some(match subflow.role.opened_here() {
@@ -311,6 +366,8 @@ impl Table {
                 state,
                 oldest_unacked: memory.age.of(now, &subflow.tcp),
                 since: memory.since,
+                age: memory.age.clone(),
+                place,
             });
         }
         let before = self.memories.len();
@@ -336,6 +393,11 @@ impl Tracked {
             .chain(announced)
             .filter(|remote| remote.is_ipv4() == local.is_ipv4())
             .find(|remote| like(remote.ip()) || like(self.local.ip()))
+    }
+
+    /// Whether a subflow can be opened from one of `addresses`.
+    pub fn leads_from_any(&self, addresses: &[IpAddr]) -> bool {
+        addresses.iter().any(|ip| self.remote_for(*ip).is_some())
     }
 
     /// The address among `addresses`, the preferred first, from which a subflow is opened, and where it

@@ -158,6 +158,9 @@ impl Hosts {
         for (n, name) in NAMES.iter().enumerate() {
             ip(&format!("link add {name} type veth peer name s{n}"));
         }
+        // The server's sockets in a table of their own, as on a machine of its own, not in the one that a list
+        // of the client's sockets walks through. Since Linux 6.1; before they share it.
+        let _ = std::fs::write("/proc/sys/net/ipv4/tcp_child_ehash_entries", "4096");
         let hosts = Hosts {
             server: Arc::new(server_namespace()),
             layout,

@@ -80,11 +80,7 @@ impl BreakBeforeMake {
 impl PathManager for BreakBeforeMake {
     fn decide(&mut self, now: Time, view: &View, decisions: &mut Vec<Decision>) {
         self.requests.observe(now, view);
-        let started: Vec<_> = view
-            .connections
-            .iter()
-            .filter(|c| self.requests.has_started(c))
-            .collect();
+        let started = self.requests.started(view);
         self.watches.look(now, view, None);
         if started.is_empty() {
             self.handover.forget();

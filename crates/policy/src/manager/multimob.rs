@@ -29,7 +29,7 @@ use crate::silence::Limits;
 use crate::watches::Watches;
 use crate::{ConnectionView, Decision, PathManager, View};
 use model::{Time, scenario};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -42,8 +42,8 @@ pub struct MultiMob {
     requests: Requests,
     /// The connections to each peer go together: those on home share a netpath.
     handovers: BTreeMap<Option<IpAddr>, Handover>,
-    /// The peer of each connection.
-    peers: BTreeMap<usize, Option<IpAddr>>,
+    /// The peer of each connection, in their order.
+    peers: Vec<(usize, Option<IpAddr>)>,
 }
 
 impl MultiMob {
@@ -55,7 +55,7 @@ impl MultiMob {
             watches: Watches::default(),
             requests: Requests::default(),
             handovers: BTreeMap::new(),
-            peers: BTreeMap::new(),
+            peers: Vec::new(),
         }
     }
 
@@ -91,7 +91,7 @@ impl MultiMob {
             false => BTreeMap::new(),
         };
         let mut signs: BTreeMap<_, Signs> = BTreeMap::new();
-        for (&id, &peer) in &self.peers {
+        for &(id, peer) in &self.peers {
             let of = signs.entry(peer).or_default();
             of.leave_silent = tail_loss.enabled;
             of.silent.extend(
@@ -107,9 +107,11 @@ impl MultiMob {
         }
         // The idle timer: backups are opened, and the server follows (section III-B).
         for connection in &view.connections {
-            let starved = connection.on(HOME).is_some_and(|s| s.starved);
-            let of = self.peers.get(&connection.id).filter(|_| starved);
-            if let Some(of) = of.and_then(|peer| signs.get_mut(peer)) {
+            if !connection.on(HOME).is_some_and(|s| s.starved) {
+                continue;
+            }
+            let place = self.peers.binary_search_by_key(&connection.id, |p| p.0);
+            if let Some(of) = place.ok().and_then(|at| signs.get_mut(&self.peers[at].1)) {
                 of.alarm.get_or_insert_with(|| {
                     format!(
                         "connection {} on {}: nothing came for the idle time, and the server has more",
@@ -134,13 +136,14 @@ impl MultiMob {
 
     /// Notes where each connection leads: where its first subflow does, as long as it has one.
     fn note_peers(&mut self, started: &[&ConnectionView]) {
-        let there: BTreeSet<usize> = started.iter().map(|c| c.id).collect();
-        self.peers.retain(|id, _| there.contains(id));
-        for connection in started {
-            if let Some(first) = connection.subflows.iter().min_by_key(|s| s.path) {
-                self.peers.entry(connection.id).or_insert(first.peer);
-            }
-        }
+        let mut before = self.peers.iter().copied().peekable();
+        let peers = started.iter().filter_map(|c| {
+            while before.next_if(|known| known.0 < c.id).is_some() {}
+            let first = || c.subflows.iter().min_by_key(|s| s.path);
+            let known = before.next_if(|known| known.0 == c.id);
+            known.or_else(|| Some((c.id, first()?.peer)))
+        });
+        self.peers = peers.collect();
     }
 }
 
@@ -158,23 +161,23 @@ fn holds(settings: &scenario::Hysteresis) -> Holds {
 impl PathManager for MultiMob {
     fn decide(&mut self, now: Time, view: &View, decisions: &mut Vec<Decision>) {
         self.requests.observe(now, view);
-        let started: Vec<_> = view
-            .connections
-            .iter()
-            .filter(|c| self.requests.has_started(c))
-            .collect();
+        let started = self.requests.started(view);
         self.note_peers(&started);
         let tail_loss = &self.settings.tail_loss;
         let overdue = Some(tail_loss.overdue).filter(|&o| tail_loss.enabled && o > 0.0);
         self.watches.look(now, view, overdue);
         let signs = self.triggers(now, view);
         self.handovers.retain(|peer, _| signs.contains_key(peer));
+        let mut groups: BTreeMap<_, Vec<&ConnectionView>> = BTreeMap::new();
+        let mut peers = self.peers.iter().peekable();
+        for connection in started {
+            // One that never had a subflow to be seen has none.
+            if let Some((_, peer)) = peers.next_if(|(id, _)| *id == connection.id) {
+                groups.entry(*peer).or_default().push(connection);
+            }
+        }
         for (peer, signs) in signs {
-            let group: Vec<_> = started
-                .iter()
-                .copied()
-                .filter(|c| self.peers.get(&c.id) == Some(&peer))
-                .collect();
+            let group = groups.remove(&peer).unwrap_or_default();
             let limits = holds(&self.settings.hysteresis);
             let handover = self.handovers.entry(peer);
             let handover = handover.or_insert_with(|| Handover::new(limits, Leave::Suspect));

@@ -12,10 +12,11 @@ mod netpath;
 pub use average::Average;
 pub use netpath::{Netpath, Rates};
 
+use crate::per_subflow::PerSubflow;
 use crate::roles::label;
 use crate::silence::millis;
-use crate::view::{PathState, View};
-use model::{PathIndex, Time, scenario};
+use crate::view::{PathState, SubflowView, View};
+use model::{Time, scenario};
 use netpath::Counters;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -60,8 +61,8 @@ pub struct Oracle {
     /// The end of the present period; `None` before the first look.
     due: Option<Time>,
     netpaths: BTreeMap<Netpath, Rates>,
-    /// Of each subflow, by connection and path, at the end of the last period.
-    counters: BTreeMap<(usize, PathIndex), Counters>,
+    /// Of each subflow at the end of the last period.
+    counters: PerSubflow<Option<Counters>>,
 }
 
 impl Oracle {
@@ -72,7 +73,7 @@ impl Oracle {
             period: settings.period.get(),
             due: None,
             netpaths: BTreeMap::new(),
-            counters: BTreeMap::new(),
+            counters: PerSubflow::default(),
         }
     }
 
@@ -109,24 +110,16 @@ impl Oracle {
 
     /// Adds what each subflow counted since the last period to its netpath.
     fn count(&mut self, view: &View) {
-        let mut before = std::mem::take(&mut self.counters);
         let mut used = BTreeSet::new();
-        for connection in &view.connections {
-            for subflow in &connection.subflows {
-                if subflow.state == PathState::Closing {
-                    continue;
-                }
-                let key = (connection.id, subflow.path);
-                let mut counters = before.remove(&key);
-                let grown = Counters::advance(&mut counters, subflow);
-                self.counters.extend(counters.map(|c| (key, c)));
-                let netpath = Netpath::of(subflow);
-                used.insert(netpath);
-                let rates = self.netpaths.entry(netpath).or_default();
-                rates.add(grown);
-                if subflow.state == PathState::Established && !subflow.suspected {
-                    rates.see_timeout(subflow.rto);
-                }
+        let in_use = |s: &SubflowView| s.state != PathState::Closing;
+        for (_, subflow, counters) in self.counters.align(view, in_use) {
+            let grown = Counters::advance(counters, subflow);
+            let netpath = Netpath::of(subflow);
+            used.insert(netpath);
+            let rates = self.netpaths.entry(netpath).or_default();
+            rates.add(grown);
+            if subflow.state == PathState::Established && !subflow.suspected {
+                rates.see_timeout(subflow.rto);
             }
         }
         // One without subflows keeps its rates while others lead to the same peer, from which

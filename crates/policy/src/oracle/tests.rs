@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::view::{ConnectionView, SubflowView};
+use model::PathIndex;
 use std::net::{IpAddr, Ipv4Addr};
 
 const A: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));

@@ -104,10 +104,12 @@ impl<K: Kernel> Oracle<K> {
     fn best(&mut self, connection: &Tracked, path: PathIndex) -> Option<Seen> {
         let mut best: Option<Seen> = None;
         for seen in &connection.subflows {
-            let furthest = best.is_none_or(|b| observe::rank(seen.state) >= observe::rank(b.state));
+            let furthest = best
+                .as_ref()
+                .is_none_or(|b| observe::rank(seen.state) >= observe::rank(b.state));
             let there = |p: &PathNow| p.addresses.contains(&seen.subflow.local.ip());
             if self.path_of(seen) == Some(path) && there(&self.paths[path.0]) && furthest {
-                best = Some(*seen);
+                best = Some(seen.clone());
             }
         }
         best
@@ -132,7 +134,7 @@ impl<K: Kernel> Oracle<K> {
             }
             for seen in &connection.subflows {
                 if due.contains(&seen.subflow.cookie) && seen.state != PathState::Closing {
-                    closing.push((connection.clone(), *seen));
+                    closing.push((connection.clone(), seen.clone()));
                 }
             }
         }

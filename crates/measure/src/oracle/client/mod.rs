@@ -11,12 +11,13 @@ mod view;
 use super::hands::Hands;
 use super::kernel::{Interface, Kernel};
 use super::log::{Entry, Kind};
+use super::numbers::ByNumber;
 use super::places::{PathNow, Places};
 use super::status::{ConnectionStatus, Counters, PathStatus, Status};
 use super::table::{Changes, Seen, Table, Tracked};
 use model::{PathIndex, Time};
-use policy::{Decision, PathManager, View};
-use std::collections::{BTreeMap, HashMap};
+use policy::{Decision, PathManager, SubflowView, View};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// After a decision the next looks follow each other this closely, for [`QUICK`]: no event tells
@@ -45,9 +46,9 @@ pub struct Oracle<K> {
     paths: [PathNow; 2],
     table: Table,
     hands: Hands,
-    grips: HashMap<usize, Grip>,
+    grips: ByNumber<usize, Grip>,
     /// The path of each subflow, as long as the connection has it.
-    homes: HashMap<u64, PathIndex>,
+    homes: ByNumber<u64, PathIndex>,
     /// Since when a subflow's address is on no interface.
     strays: BTreeMap<u64, Time>,
     next_look: Time,
@@ -59,6 +60,8 @@ pub struct Oracle<K> {
     counters: Counters,
     log: Vec<Entry>,
     view: View,
+    /// The memory of views that are over.
+    emptied: Vec<Vec<SubflowView>>,
     decisions: Vec<Decision>,
 }
 
@@ -84,8 +87,8 @@ impl<K: Kernel> Oracle<K> {
             paths,
             table: Table::default(),
             hands: Hands::default(),
-            grips: HashMap::new(),
-            homes: HashMap::new(),
+            grips: ByNumber::default(),
+            homes: ByNumber::default(),
             strays: BTreeMap::new(),
             next_look: Time::ZERO,
             last_look: None,
@@ -95,6 +98,7 @@ impl<K: Kernel> Oracle<K> {
             counters: Counters::default(),
             log: Vec::new(),
             view: View::default(),
+            emptied: Vec::new(),
             decisions: Vec::new(),
         }
     }
@@ -223,7 +227,11 @@ impl<K: Kernel> Oracle<K> {
         decisions.clear();
         let mut view = std::mem::take(&mut self.view);
         self.manager.decide(now, &view, &mut decisions);
-        view.connections.clear();
+        self.emptied.extend(view.connections.drain(..).map(|of| {
+            let mut subflows = of.subflows;
+            subflows.clear();
+            subflows
+        }));
         self.view = view;
         for decision in &decisions {
             self.counters.decisions += 1;

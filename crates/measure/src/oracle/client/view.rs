@@ -62,9 +62,8 @@ impl<K: Kernel> Oracle<K> {
 
     /// What the path manager sees of a connection; `None` of one that is left alone.
     fn connection_view(&mut self, now: Time, connection: &Tracked) -> Option<ConnectionView> {
-        if connection.end != Some(End::Client)
-            || self.grips.get(&connection.id) == Some(&Grip::Kernels)
-        {
+        let grip = self.grips.get(&connection.id).copied();
+        if connection.end != Some(End::Client) || grip == Some(Grip::Kernels) {
             return None;
         }
         let unacknowledged =
@@ -72,8 +71,8 @@ impl<K: Kernel> Oracle<K> {
         if !connection.open && !connection.subflows.iter().any(unacknowledged) {
             return None;
         }
-        let mut ours = self.grips.contains_key(&connection.id);
-        let mut subflows: Vec<SubflowView> = Vec::with_capacity(connection.subflows.len());
+        let mut ours = grip.is_some();
+        let mut subflows: Vec<SubflowView> = self.emptied.pop().unwrap_or_default();
         let mut unsent = false;
         for seen in &connection.subflows {
             let Some(path) = self.path_of(seen) else {
@@ -105,9 +104,9 @@ impl<K: Kernel> Oracle<K> {
         // One that works, and that one of the two paths cannot carry, as it lacks IPv6, stays where it is; its
         // vain trials would be held against the path.
         let works = subflows.iter().any(|s| s.state == PathState::Established);
-        let cannot = |p: &PathNow| p.up && connection.ends_among(&p.addresses).is_none();
+        let cannot = |p: &PathNow| p.up && !connection.leads_from_any(&p.addresses);
         let stays = works && self.paths.iter().any(cannot);
-        if !ours || to_itself || stays || !self.has_grip(now, connection) {
+        if !ours || to_itself || stays || (grip.is_none() && !self.takes_hold(now, connection)) {
             return None;
         }
         subflows.sort_by_key(|s| s.path);
@@ -118,11 +117,8 @@ impl<K: Kernel> Oracle<K> {
         })
     }
 
-    /// Whether a connection can be steered; found out once.
-    fn has_grip(&mut self, now: Time, connection: &Tracked) -> bool {
-        if let Some(grip) = self.grips.get(&connection.id) {
-            return *grip == Grip::Ours;
-        }
+    /// Finds out whether a connection can be steered; once of each.
+    fn takes_hold(&mut self, now: Time, connection: &Tracked) -> bool {
         let outcome = match self.dry_run {
             true => Outcome::Done(String::new()),
             false => self.hands.probe(&mut self.kernel, connection),

@@ -114,10 +114,20 @@ fn parse(message: &[u8]) -> Option<Role> {
 
 /// The role that the attributes of the upper layer's info tell.
 pub fn role(info: &Attributes<'_>) -> Option<Role> {
+    let (mut flags, mut local_id, mut remote_id) = (None, None, None);
+    // In one pass: this is done for each subflow of a host at each look.
+    for (kind, value) in info.clone() {
+        match kind {
+            MPTCP_SUBFLOW_ATTR_FLAGS => flags = value.first_chunk().map(|b| u32::from_ne_bytes(*b)),
+            MPTCP_SUBFLOW_ATTR_ID_LOC => local_id = value.first().copied(),
+            MPTCP_SUBFLOW_ATTR_ID_REM => remote_id = value.first().copied(),
+            _ => {}
+        }
+    }
     Some(Role {
-        flags: info.u32(MPTCP_SUBFLOW_ATTR_FLAGS)?,
-        local_id: info.u8(MPTCP_SUBFLOW_ATTR_ID_LOC)?,
-        remote_id: info.u8(MPTCP_SUBFLOW_ATTR_ID_REM)?,
+        flags: flags?,
+        local_id: local_id?,
+        remote_id: remote_id?,
     })
 }
 
