@@ -67,7 +67,9 @@ impl Stage {
     /// The study in `out`, to its end.
     fn complete(&self, out: &str, more: &[&str]) -> Output {
         let output = self.output(&[&["study", "mine.toml", "--out", out], more].concat());
-        assert!(output.status.success(), "{}", stderr(&output));
+        // With `--json` the error is on standard output.
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{said}{}", stderr(&output));
         output
     }
 
