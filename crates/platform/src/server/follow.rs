@@ -7,7 +7,7 @@ use measure::transport::quic::NOQ_VERSION;
 use model::manifest::Stack;
 use model::record::{EventKind, Sample};
 use model::{Name, Side, Time};
-use noq::{Connection, PathEvent, PathId, PathStatus};
+use noq::{Connection, PathEvent, PathEvents, PathId, PathStatus};
 use std::future::poll_fn;
 use std::net::IpAddr;
 use std::pin::Pin;
@@ -15,10 +15,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// News that nobody took yet, at most.
 const MAX_NEWS: usize = 1_000;
+/// The paths that a client may have opened before anybody looked: their numbers are below this.
+const FIRST_PATHS: u32 = 8;
 
 /// A connection and its paths.
 pub(super) struct Followed {
     connection: Connection,
+    /// What happens from the beginning on, until somebody follows.
+    events: Mutex<Option<PathEvents>>,
     paths: Mutex<Paths>,
 }
 
@@ -27,6 +31,27 @@ struct Paths {
     /// The paths in use.
     open: Vec<Open>,
     news: Vec<News>,
+}
+
+impl Paths {
+    /// A path is in use, which may be known.
+    fn opened(&mut self, fresh: Open) {
+        if self.open.iter().any(|open| open.id == fresh.id) {
+            return;
+        }
+        self.open.push(fresh);
+        self.tell(News {
+            kind: EventKind::PathOpened,
+            address: fresh.address,
+            detail: format!("path id {}", fresh.id),
+        });
+    }
+
+    fn tell(&mut self, news: News) {
+        if self.news.len() < MAX_NEWS {
+            self.news.push(news);
+        }
+    }
 }
 
 /// A path in use.
@@ -61,11 +86,19 @@ pub(super) struct News {
 
 impl Followed {
     pub(super) fn new(connection: Connection) -> Followed {
-        let open = vec![Open::new(&connection, PathId::ZERO)];
-        let news = Vec::new();
+        // Before the look: what is opened after it is an event.
+        let events = connection.path_events();
+        let mut paths = Paths::default();
+        paths.open.push(Open::new(&connection, PathId::ZERO));
+        // A client opens paths as soon as it is connected, which may be before this is called.
+        let others = (1..FIRST_PATHS).map(PathId::from);
+        for id in others.filter(|id| connection.path(*id).is_some()) {
+            paths.opened(Open::new(&connection, id));
+        }
         Followed {
             connection,
-            paths: Mutex::new(Paths { open, news }),
+            events: Mutex::new(Some(events)),
+            paths: Mutex::new(paths),
         }
     }
 
@@ -77,9 +110,13 @@ impl Followed {
         self.connection.is_multipath_enabled()
     }
 
-    /// Follows until the connection is dropped.
+    /// Follows until the connection is dropped; the first call does.
     pub(super) async fn follow(&self) {
-        let mut events = self.connection.path_events();
+        let events = self.events.lock();
+        let events = events.unwrap_or_else(PoisonError::into_inner).take();
+        let Some(mut events) = events else {
+            return;
+        };
         while let Some(event) = poll_fn(|cx| Pin::new(&mut events).poll_next(cx)).await {
             // What was missed, should this lag behind, shows in the next samples.
             if let Ok(event) = event {
@@ -92,15 +129,7 @@ impl Followed {
         let (kind, address, detail) = match event {
             PathEvent::Established { id, .. } => {
                 let fresh = Open::new(&self.connection, *id);
-                let mut paths = self.paths();
-                if !paths.open.iter().any(|open| open.id == *id) {
-                    paths.open.push(fresh);
-                }
-                (
-                    EventKind::PathOpened,
-                    fresh.address,
-                    format!("path id {id}"),
-                )
+                return self.paths().opened(fresh);
             }
             PathEvent::Abandoned { id, .. } => {
                 let address = self.address(*id);
@@ -122,14 +151,11 @@ impl Followed {
             }
             _ => return,
         };
-        let mut paths = self.paths();
-        if paths.news.len() < MAX_NEWS {
-            paths.news.push(News {
-                kind,
-                address,
-                detail,
-            });
-        }
+        self.paths().tell(News {
+            kind,
+            address,
+            detail,
+        });
     }
 
     /// Where a path in use comes from.
