@@ -57,18 +57,32 @@ impl Failure {
         }
     }
 
-    /// Prints the failure: JSON on standard output under `--json`, else a line on standard error.
-    pub fn report(&self, json: bool) -> ExitCode {
-        if json {
+    /// Prints the failure.
+    pub fn report(&self, output: Output) -> ExitCode {
+        let document = || {
             let result = self.result.as_deref().cloned();
             let mut document = result.unwrap_or(serde_json::json!({}));
             document["error"] = serde_json::json!(self);
-            println!("{document:#}");
-        } else {
-            eprintln!("walkabout: {}", self.message);
+            document
+        };
+        match output {
+            Output::Prose => eprintln!("walkabout: {}", self.message),
+            Output::Document => println!("{:#}", document()),
+            Output::Lines => println!("{}", document()),
         }
         ExitCode::from(self.exit_code)
     }
+}
+
+/// How a command's output is read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Output {
+    /// By people: data on standard output, a failure as a line on standard error.
+    Prose,
+    /// One JSON document on standard output, a failure in it.
+    Document,
+    /// A JSON object a line on standard output, a failure the last of them.
+    Lines,
 }
 
 /// Ends a command that has a result: prints it under `--json`, by itself or with the failure.

@@ -6,7 +6,7 @@ mod interrupt;
 mod logging;
 
 use clap::Parser;
-use failure::Failure;
+use failure::{Failure, Output};
 use std::process::ExitCode;
 
 /// Takes TCP, Multipath TCP, QUIC and Multipath QUIC for the same walk - away from the Wi-Fi,
@@ -31,9 +31,14 @@ fn main() -> ExitCode {
     if arguments.command.has_connections() {
         outlive_the_peer();
     }
+    let output = match (arguments.json, arguments.command.goes_on()) {
+        (false, _) => Output::Prose,
+        (true, false) => Output::Document,
+        (true, true) => Output::Lines,
+    };
     match arguments.command.run(arguments.json) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => failure.report(arguments.json),
+        Err(failure) => failure.report(output),
     }
 }
 
@@ -70,7 +75,7 @@ fn say_when_output_fails() {
 fn usage(error: &clap::Error) -> ExitCode {
     let json = std::env::args_os().any(|a| a == "--json");
     if json && error.use_stderr() {
-        return Failure::usage(error.to_string().trim_end()).report(true);
+        return Failure::usage(error.to_string().trim_end()).report(Output::Document);
     }
     let _ = error.print();
     ExitCode::from(if error.use_stderr() {

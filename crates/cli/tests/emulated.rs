@@ -86,6 +86,24 @@ fn table(output: &Output) -> Vec<Value> {
     value["table"]["rows"].as_array().expect("rows").clone()
 }
 
+/// The table and the folder of a run of `break-before-make` among others. Where a busy machine made the emulator
+/// miss its timing a run says nothing of the transports: it is asked for again, twice at most.
+fn in_time(stage: &Stage, arguments: &[&str]) -> (Vec<Value>, PathBuf) {
+    let mut attempt = 1;
+    loop {
+        let out = stage.path(&format!("out-{attempt}"));
+        let mut command = stage.command(arguments);
+        let output = command.arg("--out").arg(&out).output().expect("it starts");
+        let rows = table(&output);
+        let judged = rows.iter().filter(|r| r["policy"] == "break-before-make");
+        let noted = |r: &Value| r["notes"].as_array().is_some_and(|notes| !notes.is_empty());
+        if attempt == 3 || !judged.clone().any(noted) {
+            return (rows, out);
+        }
+        attempt += 1;
+    }
+}
+
 fn row<'t>(rows: &'t [Value], transport: &str, policy: &str) -> &'t Value {
     rows.iter()
         .find(|r| r["transport"] == transport && r["policy"] == policy)
@@ -132,13 +150,7 @@ fn reacts_in_time(rows: &[Value]) {
 
 fn blackhole(scenario: &str) {
     let stage = Stage::new();
-    let out = stage.path("out");
-    let output = stage
-        .command(&["run", scenario, "--json", "--out"])
-        .arg(&out)
-        .output()
-        .expect("it starts");
-    let rows = table(&output);
+    let (rows, out) = in_time(&stage, &["run", scenario, "--json"]);
     all_transports(&rows);
     reacts_in_time(&rows);
 
@@ -203,28 +215,22 @@ fn a_second_handover_is_as_quick_as_the_first() {
         ));
     }
     fs::write(stage.path("twice.toml"), text).expect("our own folder");
-    let output = stage
-        .command(&[
-            "run",
-            "twice.toml",
-            "--policy",
-            "break-before-make",
-            "--json",
-        ])
-        .args([
-            "--protocol",
-            "mptcp",
-            "--protocol",
-            "mpquic",
-            "--out",
-            "out",
-        ])
-        .output()
-        .expect("it starts");
-    reacts_in_time(&table(&output));
+    let arguments = [
+        "run",
+        "twice.toml",
+        "--policy",
+        "break-before-make",
+        "--json",
+        "--protocol",
+        "mptcp",
+        "--protocol",
+        "mpquic",
+    ];
+    let (rows, out) = in_time(&stage, &arguments);
+    reacts_in_time(&rows);
     // The second failure was met on Wi-Fi, after the way back from the first.
     for run in ["mptcp", "mpquic"] {
-        let events = stage.path(&format!("out/{run}-break-before-make/events.jsonl"));
+        let events = out.join(format!("{run}-break-before-make/events.jsonl"));
         let events = fs::read_to_string(events).expect("events");
         let closed = events.lines().filter(|line| {
             line.contains("\"decision\"") && line.contains("wifi") && line.contains("\"close\"")

@@ -64,6 +64,14 @@ impl Command {
         )
     }
 
+    /// Whether it runs until it is told to end, and tells what happens line by line.
+    pub fn goes_on(&self) -> bool {
+        matches!(
+            self,
+            Command::Collect(_) | Command::Oracle(_) | Command::Serve(_)
+        )
+    }
+
     /// Runs the subcommand.
     pub fn run(self, json: bool) -> Result<(), Failure> {
         match self {

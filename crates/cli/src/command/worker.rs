@@ -1,6 +1,6 @@
 //! `walkabout worker`: one run, its specification on standard input. Used by `run`.
 
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 use measure::world::emulated;
 use std::io::{self, Read};
 
@@ -20,9 +20,10 @@ impl Worker {
                 "the run's specification: {e}; `walkabout run` starts workers by itself"
             ))
         })?;
-        // The reports have said why already.
-        emulated::work(spec, io::stdout())
-            .map(|_| ())
-            .map_err(|_| Failure::failed("the run failed"))
+        match emulated::work(spec, io::stdout()) {
+            Ok(_) => Ok(()),
+            // The reports have said why already.
+            Err(_) => std::process::exit(failure::FAILED.into()),
+        }
     }
 }

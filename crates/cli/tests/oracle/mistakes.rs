@@ -15,6 +15,8 @@ const LAST: u32 = 63;
 pub fn one_line(output: &Output, code: i32) -> String {
     let said = String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.code(), Some(code), "{said}");
+    // As the log: one object a line.
+    assert_eq!(said.lines().count(), 1, "{said}");
     let document: Value = serde_json::from_str(&said).unwrap_or_else(|e| panic!("{e}: {said}"));
     assert_eq!(document["error"]["exit_code"], code, "{document:#}");
     let message = document["error"]["message"].as_str().unwrap().to_owned();

@@ -8,11 +8,11 @@
 //! where that is dead), so it steers both directions; and a client that uses two paths at once
 //! keeps the one of them that it used first, as data then comes on both.
 
-use super::hands::{Hands, Outcome};
 use super::kernel::Kernel;
 use super::log::{Entry, Kind};
-use super::status::{ConnectionStatus, Counters, Status};
-use super::table::{End, Seen, Table, Tracked};
+use super::status::{ConnectionStatus, Status};
+use super::table::{End, Seen, Tracked};
+use super::watch::Watch;
 use model::Time;
 use model::daemon::Follow;
 use policy::PathState;
@@ -37,121 +37,76 @@ struct Memory {
 
 /// The follower of a host that accepts connections.
 pub struct Follower<K> {
-    kernel: K,
+    watch: Watch<K>,
     settings: Follow,
-    dry_run: bool,
-    table: Table,
-    hands: Hands,
     memories: HashMap<usize, Memory>,
-    next_look: Time,
-    last_look: Option<Time>,
-    counters: Counters,
-    log: Vec<Entry>,
 }
 
 impl<K: Kernel> Follower<K> {
     /// A follower.
     pub fn new(kernel: K, settings: Follow, dry_run: bool) -> Follower<K> {
         Follower {
-            kernel,
+            watch: Watch::new(kernel, dry_run),
             settings,
-            dry_run,
-            table: Table::default(),
-            hands: Hands::default(),
             memories: HashMap::new(),
-            next_look: Time::ZERO,
-            last_look: None,
-            counters: Counters::default(),
-            log: Vec::new(),
         }
     }
 
     /// The kernel.
     pub fn kernel(&self) -> &K {
-        &self.kernel
+        &self.watch.kernel
     }
 
     /// The kernel of a test.
     #[cfg(test)]
     pub fn kernel_mut(&mut self) -> &mut K {
-        &mut self.kernel
+        &mut self.watch.kernel
     }
 
     /// When it wants to be called next, if nothing happens.
     pub fn poll_at(&self) -> Time {
-        self.next_look
+        self.watch.poll_at()
     }
 
     /// The entries of the log since the last call.
     pub fn take_log(&mut self) -> Vec<Entry> {
-        std::mem::take(&mut self.log)
+        self.watch.take_log()
     }
 
     /// The connection that has this token.
     pub fn token_of(&self, connection: usize) -> Option<u32> {
-        self.table.get(connection).map(|c| c.token)
-    }
-
-    fn entry(&mut self, now: Time, kind: Kind, connection: Option<usize>, detail: String) {
-        self.log.push(Entry {
-            time_us: now.as_micros(),
-            kind,
-            connection,
-            path: None,
-            detail,
-        });
-    }
-
-    fn lost(&mut self, now: Time, detail: String) {
-        self.counters.resyncs += 1;
-        self.table.resync();
-        self.entry(now, Kind::Resync, None, detail);
+        self.watch.table.get(connection).map(|c| c.token)
     }
 
     /// Takes in what the kernel told, and looks and acts when that is due.
     pub fn poll(&mut self, now: Time) {
-        let mut told = Vec::new();
-        let read = self.kernel.told(&mut told);
-        let mut happened = false;
-        for notification in &told {
-            happened |= self.table.take_in(notification);
-        }
-        if let Err(error) = read {
-            self.lost(now, format!("notifications were lost: {error}"));
-            happened = true;
-        }
+        let happened = self.watch.take_in(now);
         // Nothing here depends on the interfaces, but what is not read fills the socket.
-        let _ = self.kernel.interfaces_changed();
+        let _ = self.watch.kernel.interfaces_changed();
         if happened {
-            let soonest = self.last_look.map_or(now, |last| last + CLOSEST);
-            self.next_look = self.next_look.min(soonest.max(now));
+            self.watch.hurry(now, CLOSEST);
         }
-        if now < self.next_look {
-            return;
-        }
-        self.next_look = now + self.settings.period.get();
-        self.last_look = Some(now);
-        self.counters.looks += 1;
-        match self.table.look(now, &mut self.kernel) {
-            Ok(changes) => {
-                for (id, _) in &changes.went {
-                    self.memories.remove(id);
-                    self.hands.forget(*id);
-                }
-                self.follow(now);
+        if let Some(changes) = self.watch.look(now, self.settings.period.get()) {
+            for (id, _) in &changes.went {
+                self.memories.remove(id);
             }
-            Err(error) => self.lost(now, format!("the connections could not be read: {error}")),
+            self.follow(now);
         }
     }
 
     fn follow(&mut self, now: Time) {
-        let table = std::mem::take(&mut self.table);
+        let gone = self.watch.counters.gone;
+        let table = std::mem::take(&mut self.watch.table);
         for connection in table.connections() {
             if connection.end == Some(End::Server) {
                 self.follow_one(now, connection);
             }
         }
-        self.table = table;
+        self.watch.table = table;
+        // What was asked for met a subflow or connection that is no more.
+        if self.watch.counters.gone > gone {
+            self.watch.table.resync();
+        }
     }
 
     fn follow_one(&mut self, now: Time, connection: &Tracked) {
@@ -168,14 +123,15 @@ impl<K: Kernel> Follower<K> {
                 memory.current = Some(used.subflow.cookie);
                 // The first one is no decision: there was none before.
                 if usable.len() > 1 {
-                    self.counters.decisions += 1;
-                    let would = if self.dry_run { "would " } else { "" };
+                    self.watch.counters.decisions += 1;
+                    let would = if self.watch.dry_run { "would " } else { "" };
                     let to = used.subflow.remote.ip();
                     let detail = format!("{would}send on the subflow to {to}: {cause}");
-                    self.entry(now, Kind::Decision, Some(connection.id), detail);
+                    self.watch
+                        .entry(now, Kind::Decision, Some(connection.id), None, detail);
                 }
             }
-            if !self.dry_run {
+            if !self.watch.dry_run {
                 self.steer(now, connection, &usable, used.subflow.cookie, &mut memory);
             }
         }
@@ -244,41 +200,20 @@ impl<K: Kernel> Follower<K> {
                 continue;
             }
             memory.asked.insert(subflow.cookie, (backup, now));
-            let outcome = self
-                .hands
-                .set_backup(&mut self.kernel, connection, seen, backup);
-            let to = subflow.remote.ip();
-            match outcome {
-                Outcome::Done(how) => {
-                    self.counters.done += 1;
-                    let detail = format!("subflow to {to}: {how}");
-                    self.entry(now, Kind::Done, Some(connection.id), detail);
-                }
-                Outcome::Gone => {
-                    self.counters.gone += 1;
-                    self.table.resync();
-                }
-                Outcome::NotOurs => {
-                    memory.kernels = true;
-                    let detail = "it began under the kernel's own path manager".to_owned();
-                    self.entry(now, Kind::LeftAlone, Some(connection.id), detail);
-                    return;
-                }
-                Outcome::Refused(why) => {
-                    self.counters.failed += 1;
-                    let detail = format!("subflow to {to}: {why}");
-                    self.entry(now, Kind::Failed, Some(connection.id), detail);
-                }
+            let Watch { kernel, hands, .. } = &mut self.watch;
+            let outcome = hands.set_backup(kernel, connection, seen, backup);
+            let what = format!("subflow to {}", subflow.remote.ip());
+            if self.watch.note(now, connection.id, None, &what, outcome) {
+                memory.kernels = true;
+                return;
             }
         }
     }
 
     /// What there is now.
     pub fn status(&self, now: Time) -> Status {
-        let mut status = Status::new("server", "follow".to_owned(), self.dry_run);
-        status.period_ms = self.settings.period.get().as_millis() as u64;
-        status.running_ms = now.as_micros() / 1_000;
-        status.counters = self.counters;
+        let period = self.settings.period.get();
+        let mut status = self.watch.status(now, "server", "follow", period);
         let state = |c: &Tracked| match (c.end, self.memories.get(&c.id)) {
             _ if !c.open => "ended",
             (Some(End::Server), Some(memory)) if memory.kernels => "kernel",
@@ -286,6 +221,7 @@ impl<K: Kernel> Follower<K> {
             _ => "other",
         };
         status.connections = self
+            .watch
             .table
             .connections()
             .map(|c| ConnectionStatus::of(c, state(c), &|_| None))

@@ -2,7 +2,8 @@
 //! it, be steered by a path manager of [`policy`]; and how can a server follow its clients?
 //!
 //! [`run`] is the daemon. The brains are state machines over the seam `kernel::Kernel`:
-//! `client::Oracle` for what this host opens, `follow::Follower` for what it accepts.
+//! `client::Oracle` for what this host opens, `follow::Follower` for what it accepts; `watch::Watch` is what
+//! they have in common.
 
 pub(crate) mod client;
 mod daemon;
@@ -14,9 +15,12 @@ pub(crate) mod linux;
 mod log;
 mod numbers;
 pub(crate) mod places;
+mod reach;
 mod status;
 mod table;
 mod takeover;
+mod watch;
+
 #[cfg(test)]
 mod tests;
 

@@ -7,6 +7,10 @@ pub const STUDIES: &[(&str, &str)] = &[
         include_str!("../../../../studies/handover.toml"),
     ),
     (
+        "kernel-blackhole",
+        include_str!("../../../../studies/kernel-blackhole.toml"),
+    ),
+    (
         "multimob-field",
         include_str!("../../../../studies/multimob-field.toml"),
     ),

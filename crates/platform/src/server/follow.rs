@@ -1,6 +1,7 @@
 //! What becomes of a QUIC connection's paths? The client opens, closes and ranks them; the server follows
 //! its ranks, so that they hold in both directions, and remembers what happened for the records.
 
+use super::quic::PATHS;
 use futures_core::Stream;
 use measure::transport::kernel::ClientPaths;
 use measure::transport::quic::NOQ_VERSION;
@@ -15,8 +16,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// News that nobody took yet, at most.
 const MAX_NEWS: usize = 1_000;
-/// The paths that a client may have opened before anybody looked: their numbers are below this.
-const FIRST_PATHS: u32 = 8;
 
 /// A connection and its paths.
 pub(super) struct Followed {
@@ -91,7 +90,7 @@ impl Followed {
         let mut paths = Paths::default();
         paths.open.push(Open::new(&connection, PathId::ZERO));
         // A client opens paths as soon as it is connected, which may be before this is called.
-        let others = (1..FIRST_PATHS).map(PathId::from);
+        let others = (1..u32::from(PATHS)).map(PathId::from);
         for id in others.filter(|id| connection.path(*id).is_some()) {
             paths.opened(Open::new(&connection, id));
         }

@@ -14,6 +14,9 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 /// Connections that may wait to be accepted; the system's own limit (`net.core.somaxconn`) applies as well.
 const BACKLOG: i32 = 4_096;
+/// Bytes asked of the kernel for datagrams that wait, of all connections; it grants what net.core.rmem_max
+/// allows.
+const DATAGRAM_BUFFER: usize = 4 << 20;
 /// Attempts to find a port that is free for TCP and for UDP, when any port will do.
 const ATTEMPTS: usize = 32;
 /// Descriptors besides those of connections: listeners, files, the runtime's own.
@@ -120,6 +123,8 @@ fn tcp(address: SocketAddr) -> io::Result<(std::net::TcpListener, Option<io::Err
 fn udp(address: SocketAddr) -> io::Result<UdpSocket> {
     let socket = socket(address, libc::SOCK_DGRAM, libc::IPPROTO_UDP)?;
     bind(socket.as_raw_fd(), &SockaddrStorage::from(address))?;
+    // A datagram that finds no room here would count as lost by the network. A wish, not a need.
+    let _ = setsockopt(&socket, sockopt::RcvBuf, &DATAGRAM_BUFFER);
     Ok(socket.into())
 }
 

@@ -32,7 +32,7 @@ pub(super) const CUT: VarInt = VarInt::from_u32(2);
 const REFUSED: VarInt = VarInt::from_u32(3);
 
 /// Paths of a connection, as many as of a Multipath TCP connection.
-const PATHS: usize = 8;
+pub(super) const PATHS: u8 = 8;
 /// Streams a client may have open: no pattern has more than a few channels.
 const STREAMS: u32 = 16;
 /// Bytes a client without a session may send before they are read: some hellos.
@@ -50,7 +50,7 @@ pub(super) fn server_config(
     config: &Config,
     certificate: &Certificate,
 ) -> Result<ServerConfig, ServerError> {
-    let mut transport = transport_parameters(Some(PATHS), Congestion::Cubic);
+    let mut transport = transport_parameters(Some(usize::from(PATHS)), Congestion::Cubic);
     // A connection outlives the silence that ends its session, which then says why.
     let idle = Duration::from_secs(u64::from(config.limits.silence_seconds) + 10);
     transport

@@ -127,10 +127,11 @@ impl Server {
     /// Ends it, and waits until it has.
     pub fn stop(mut self) {
         self.begin_stop();
-        let task = self.task.take().expect("under way");
-        let over = async { tokio::time::timeout(PATIENCE, task).await };
+        let mut task = self.task.take().expect("under way");
+        let over = async { tokio::time::timeout(PATIENCE, &mut task).await };
         let over = self.runtime.block_on(over);
-        over.expect("it ends").expect("no panic").expect("no error");
+        let over = over.unwrap_or_else(|_| panic!("it does not end:\n{}", self.metrics()));
+        over.expect("no panic").expect("no error");
     }
 
     /// Dies as by `kill -9`: nothing is said or written.

@@ -219,7 +219,7 @@ fn word(kind: Kind) -> &'static str {
 fn put_back(kept: &Path, json: bool) -> Result<(), Failure> {
     let done = restore(kept).map_err(Failure::failed)?;
     if json {
-        println!("{:#}", serde_json::json!({"restored": done}));
+        println!("{}", serde_json::json!({"restored": done}));
     } else if done.is_empty() {
         println!("nothing to put back");
     } else {

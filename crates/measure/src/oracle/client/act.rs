@@ -6,6 +6,7 @@ use crate::oracle::kernel::Kernel;
 use crate::oracle::log::Kind;
 use crate::oracle::places::PathNow;
 use crate::oracle::table::{Seen, Tracked};
+use crate::oracle::watch::Watch;
 use crate::transport::kernel::observe;
 use model::{PathIndex, Time};
 use policy::{Action, Decision, PathState};
@@ -26,28 +27,20 @@ impl<K: Kernel> Oracle<K> {
             Action::SetBackup { backup: false, .. } => "make regular",
             Action::SetBackup { backup: true, .. } => "make backup",
         };
-        let would = if self.dry_run { "would " } else { "" };
+        let would = if self.watch.dry_run { "would " } else { "" };
         let detail = format!("{would}{what}: {}", decision.cause);
         self.entry(now, Kind::Decision, Some(id), Some(path), detail);
-        if self.dry_run {
+        if self.watch.dry_run {
             return;
         }
-        let Some(connection) = self.table.get(id).cloned() else {
-            self.counters.gone += 1;
+        let Some(connection) = self.watch.table.get(id).cloned() else {
+            self.watch.counters.gone += 1;
             return;
         };
         let outcome = match decision.action {
             Action::Open { backup, .. } => self.open(&connection, path, backup),
-            // The kernel knows no failed subflows from outside, and what is in flight on one moves
-            // only when it is gone.
-            Action::Close { .. } | Action::Suspect { .. } => match self.best(&connection, path) {
-                Some(seen) => self.hands.close(&mut self.kernel, &connection, &seen),
-                None => Outcome::Gone,
-            },
-            Action::SetBackup { backup, .. } => match self.best(&connection, path) {
-                Some(seen) => self
-                    .hands
-                    .set_backup(&mut self.kernel, &connection, &seen, backup),
+            ref on => match self.best(&connection, path) {
+                Some(seen) => self.change(&connection, &seen, on),
                 None => Outcome::Gone,
             },
         };
@@ -63,24 +56,9 @@ impl<K: Kernel> Oracle<K> {
         what: &str,
         outcome: Outcome,
     ) {
-        match outcome {
-            Outcome::Done(how) => {
-                self.counters.done += 1;
-                self.entry(now, Kind::Done, Some(id), path, format!("{what}: {how}"));
-            }
-            Outcome::Gone => {
-                self.counters.gone += 1;
-                self.table.resync();
-            }
-            Outcome::NotOurs => {
-                self.grips.insert(id, Grip::Kernels);
-                let detail = "the kernel's own path manager has it".to_owned();
-                self.entry(now, Kind::LeftAlone, Some(id), None, detail);
-            }
-            Outcome::Refused(why) => {
-                self.counters.failed += 1;
-                self.entry(now, Kind::Failed, Some(id), path, format!("{what}: {why}"));
-            }
+        let path = path.map(|p| self.paths[p.0].label().to_owned());
+        if self.watch.note(now, id, path, what, outcome) {
+            self.grips.insert(id, Grip::Kernels);
         }
     }
 
@@ -89,14 +67,24 @@ impl<K: Kernel> Oracle<K> {
         match connection.ends_among(&now.addresses) {
             Some((local, remote)) => {
                 let local = (local, now.index);
-                let kernel = &mut self.kernel;
-                self.hands.open(kernel, connection, local, remote, backup)
+                let Watch { kernel, hands, .. } = &mut self.watch;
+                hands.open(kernel, connection, local, remote, backup)
             }
             None => Outcome::Refused(format!(
                 "{} has no address from which {} can be reached",
                 now.label(),
                 connection.remote
             )),
+        }
+    }
+
+    fn change(&mut self, connection: &Tracked, seen: &Seen, action: &Action) -> Outcome {
+        let Watch { kernel, hands, .. } = &mut self.watch;
+        match *action {
+            Action::SetBackup { backup, .. } => hands.set_backup(kernel, connection, seen, backup),
+            // The kernel knows no failed subflows from outside, and what is in flight on one moves
+            // only when it is gone.
+            _ => hands.close(kernel, connection, seen),
         }
     }
 
@@ -117,7 +105,7 @@ impl<K: Kernel> Oracle<K> {
 
     /// Closes subflows whose address the host has lost, once another one is usable.
     pub(super) fn close_strays(&mut self, now: Time) {
-        if self.dry_run || self.strays.is_empty() {
+        if self.watch.dry_run || self.strays.is_empty() {
             return;
         }
         let due = |(cookie, since): (&u64, &Time)| {
@@ -125,7 +113,7 @@ impl<K: Kernel> Oracle<K> {
         };
         let due: Vec<u64> = self.strays.iter().filter_map(due).collect();
         let mut closing = Vec::new();
-        for connection in self.table.connections() {
+        for connection in self.watch.table.connections() {
             let usable = |s: &&Seen| {
                 s.state == PathState::Established && !self.strays.contains_key(&s.subflow.cookie)
             };
@@ -142,7 +130,8 @@ impl<K: Kernel> Oracle<K> {
             self.strays.remove(&seen.subflow.cookie);
             if self.grips.get(&connection.id) == Some(&Grip::Ours) {
                 let path = self.homes.remove(&seen.subflow.cookie);
-                let outcome = self.hands.close(&mut self.kernel, &connection, &seen);
+                let Watch { kernel, hands, .. } = &mut self.watch;
+                let outcome = hands.close(kernel, &connection, &seen);
                 let what = format!("close, as {} is gone", seen.subflow.local.ip());
                 self.note(now, connection.id, path, &what, outcome);
             }

@@ -8,13 +8,13 @@
 mod act;
 mod view;
 
-use super::hands::Hands;
 use super::kernel::{Interface, Kernel};
 use super::log::{Entry, Kind};
 use super::numbers::ByNumber;
 use super::places::{PathNow, Places};
-use super::status::{ConnectionStatus, Counters, PathStatus, Status};
-use super::table::{Changes, Seen, Table, Tracked};
+use super::status::{ConnectionStatus, PathStatus, Status};
+use super::table::{Changes, Seen, Tracked};
+use super::watch::Watch;
 use model::{PathIndex, Time};
 use policy::{Decision, PathManager, SubflowView, View};
 use std::collections::BTreeMap;
@@ -37,28 +37,21 @@ enum Grip {
 
 /// The oracle of a host that opens connections.
 pub struct Oracle<K> {
-    kernel: K,
+    watch: Watch<K>,
     manager: Box<dyn PathManager>,
     name: String,
     period: Duration,
-    dry_run: bool,
     places: Places,
     paths: [PathNow; 2],
-    table: Table,
-    hands: Hands,
     grips: ByNumber<usize, Grip>,
     /// The path of each subflow, as long as the connection has it.
     homes: ByNumber<u64, PathIndex>,
     /// Since when a subflow's address is on no interface.
     strays: BTreeMap<u64, Time>,
-    next_look: Time,
-    last_look: Option<Time>,
     quick_until: Time,
     interfaces_at: Time,
     /// Whether the interfaces were read before.
     interfaces_known: bool,
-    counters: Counters,
-    log: Vec<Entry>,
     view: View,
     /// The memory of views that are over.
     emptied: Vec<Vec<SubflowView>>,
@@ -78,25 +71,18 @@ impl<K: Kernel> Oracle<K> {
         let mut places = places;
         let paths = places.resolve(&[]);
         Oracle {
-            kernel,
+            watch: Watch::new(kernel, dry_run),
             manager,
             name: name.to_owned(),
             period,
-            dry_run,
             places,
             paths,
-            table: Table::default(),
-            hands: Hands::default(),
             grips: ByNumber::default(),
             homes: ByNumber::default(),
             strays: BTreeMap::new(),
-            next_look: Time::ZERO,
-            last_look: None,
             quick_until: Time::ZERO,
             interfaces_at: Time::ZERO,
             interfaces_known: false,
-            counters: Counters::default(),
-            log: Vec::new(),
             view: View::default(),
             emptied: Vec::new(),
             decisions: Vec::new(),
@@ -105,51 +91,42 @@ impl<K: Kernel> Oracle<K> {
 
     /// The kernel.
     pub fn kernel(&self) -> &K {
-        &self.kernel
+        &self.watch.kernel
     }
 
     /// The kernel of a test.
     #[cfg(test)]
     pub fn kernel_mut(&mut self) -> &mut K {
-        &mut self.kernel
+        &mut self.watch.kernel
     }
 
     /// When it wants to be called next, if nothing happens.
     pub fn poll_at(&self) -> Time {
-        self.next_look
+        self.watch.poll_at()
     }
 
     /// The entries of the log since the last call.
     pub fn take_log(&mut self) -> Vec<Entry> {
-        std::mem::take(&mut self.log)
+        self.watch.take_log()
     }
 
     /// Takes in what the kernel told, and looks, decides and acts when that is due.
     pub fn poll(&mut self, now: Time) {
-        let mut happened = self.take_in(now);
-        let changed = self.kernel.interfaces_changed();
+        let mut happened = self.watch.take_in(now);
+        let changed = self.watch.kernel.interfaces_changed();
         if (changed || now >= self.interfaces_at) && self.read_interfaces(now) {
             happened = true;
             self.quick_until = now + QUICK;
         }
         if happened {
-            let soonest = self.last_look.map_or(now, |last| last + QUICK_PERIOD);
-            self.next_look = self.next_look.min(soonest.max(now));
+            self.watch.hurry(now, QUICK_PERIOD);
         }
-        if now < self.next_look {
-            return;
+        if let Some(changes) = self.watch.look(now, self.period) {
+            self.decide(now, &changes);
         }
-        self.last_look = Some(now);
-        self.counters.looks += 1;
-        match self.table.look(now, &mut self.kernel) {
-            Ok(changes) => self.decide(now, changes),
-            Err(error) => self.lost(now, format!("the connections could not be read: {error}")),
+        if now < self.quick_until {
+            self.watch.hurry(now, QUICK_PERIOD);
         }
-        let period = match now < self.quick_until {
-            true => QUICK_PERIOD.min(self.period),
-            false => self.period,
-        };
-        self.next_look = now + period;
     }
 
     fn entry(
@@ -161,41 +138,17 @@ impl<K: Kernel> Oracle<K> {
         detail: String,
     ) {
         let path = path.and_then(|p| self.paths.get(p.0));
-        self.log.push(Entry {
-            time_us: now.as_micros(),
-            kind,
-            connection,
-            path: path.map(|p| p.label().to_owned()),
-            detail,
-        });
-    }
-
-    fn lost(&mut self, now: Time, detail: String) {
-        self.counters.resyncs += 1;
-        self.table.resync();
-        self.entry(now, Kind::Resync, None, None, detail);
-    }
-
-    fn take_in(&mut self, now: Time) -> bool {
-        let mut told = Vec::new();
-        let read = self.kernel.told(&mut told);
-        let mut happened = false;
-        for notification in &told {
-            happened |= self.table.take_in(notification);
-        }
-        if let Err(error) = read {
-            self.lost(now, format!("notifications were lost: {error}"));
-            happened = true;
-        }
-        happened
+        let path = path.map(|p| p.label().to_owned());
+        self.watch.entry(now, kind, connection, path, detail);
     }
 
     fn read_interfaces(&mut self, now: Time) -> bool {
         self.interfaces_at = now + INTERFACES_PERIOD;
-        let interfaces = match self.kernel.interfaces() {
+        let interfaces = match self.watch.kernel.interfaces() {
             Ok(interfaces) => interfaces,
             Err(error) => {
-                self.lost(now, format!("the interfaces could not be read: {error}"));
+                let detail = format!("the interfaces could not be read: {error}");
+                self.watch.lost(now, detail);
                 return false;
             }
         };
@@ -214,9 +167,8 @@ impl<K: Kernel> Oracle<K> {
         before != self.paths
     }
 
-    fn decide(&mut self, now: Time, changes: Changes) {
+    fn decide(&mut self, now: Time, changes: &Changes) {
         for (id, _) in &changes.went {
-            self.hands.forget(*id);
             if self.grips.remove(id) == Some(Grip::Ours) {
                 let detail = "the connection ended".to_owned();
                 self.entry(now, Kind::Gone, Some(*id), None, detail);
@@ -234,7 +186,7 @@ impl<K: Kernel> Oracle<K> {
         }));
         self.view = view;
         for decision in &decisions {
-            self.counters.decisions += 1;
+            self.watch.counters.decisions += 1;
             self.carry_out(now, decision);
         }
         self.decisions = decisions;
@@ -243,10 +195,7 @@ impl<K: Kernel> Oracle<K> {
 
     /// What there is now.
     pub fn status(&self, now: Time) -> Status {
-        let mut status = Status::new("client", self.name.clone(), self.dry_run);
-        status.period_ms = self.period.as_millis() as u64;
-        status.running_ms = now.as_micros() / 1_000;
-        status.counters = self.counters;
+        let mut status = self.watch.status(now, "client", &self.name, self.period);
         status.paths = self
             .paths
             .iter()
@@ -268,6 +217,7 @@ impl<K: Kernel> Oracle<K> {
             self.paths[path.0].name.clone()
         };
         status.connections = self
+            .watch
             .table
             .connections()
             .map(|c| ConnectionStatus::of(c, state(c), &name))

@@ -6,6 +6,7 @@ use crate::oracle::kernel::Kernel;
 use crate::oracle::log::Kind;
 use crate::oracle::places::PathNow;
 use crate::oracle::table::{End, Seen, Tracked};
+use crate::oracle::watch::Watch;
 use crate::transport::kernel::observe;
 use model::{PathIndex, Time};
 use policy::{ConnectionView, PathState, PathView, SubflowView};
@@ -32,7 +33,7 @@ impl<K: Kernel> Oracle<K> {
 
     /// Fills the view with what there is now.
     pub(super) fn build_view(&mut self, now: Time) {
-        let table = std::mem::take(&mut self.table);
+        let table = std::mem::take(&mut self.watch.table);
         let mut view = std::mem::take(&mut self.view);
         view.paths.clear();
         view.paths.extend(self.paths.iter().map(|p| PathView {
@@ -57,7 +58,7 @@ impl<K: Kernel> Oracle<K> {
             self.homes.retain(|cookie, _| live.contains(cookie));
         }
         self.view = view;
-        self.table = table;
+        self.watch.table = table;
     }
 
     /// What the path manager sees of a connection; `None` of one that is left alone.
@@ -119,9 +120,12 @@ impl<K: Kernel> Oracle<K> {
 
     /// Finds out whether a connection can be steered; once of each.
     fn takes_hold(&mut self, now: Time, connection: &Tracked) -> bool {
-        let outcome = match self.dry_run {
+        let outcome = match self.watch.dry_run {
             true => Outcome::Done(String::new()),
-            false => self.hands.probe(&mut self.kernel, connection),
+            false => {
+                let Watch { kernel, hands, .. } = &mut self.watch;
+                hands.probe(kernel, connection)
+            }
         };
         let to = format!("{} to {}", connection.local, connection.remote);
         let (grip, kind, detail) = match outcome {

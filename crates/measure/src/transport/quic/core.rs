@@ -65,6 +65,8 @@ pub(super) struct Session {
     pub lost: Option<String>,
     /// Closed by this end, and the peer has not been told yet.
     pub goodbye_due: bool,
+    /// Closed by this end.
+    pub left: bool,
 }
 
 impl Core {
@@ -159,6 +161,7 @@ impl Core {
             confirmed: false,
             lost: None,
             goodbye_due: false,
+            left: false,
         });
         self.drive(now);
     }
@@ -339,6 +342,7 @@ impl Core {
         self.stirred = true;
         let instant = self.instant(now);
         for session in &mut self.sessions {
+            session.left |= !session.connection.is_closed();
             session.goodbye_due = !session.connection.is_closed();
             session
                 .connection
@@ -354,6 +358,13 @@ impl Core {
         let due = self.sessions.iter().filter(|s| s.goodbye_due);
         let timers = due.filter_map(|s| s.connection.poll_timeout());
         timers.min().map(|at| self.time(at))
+    }
+
+    /// Whether a peer may still be answered that its connection is closed: a CONNECTION_CLOSE is not sent
+    /// again by itself, so what the peer goes on sending shows that it was lost (RFC 9000, section 10.2.1).
+    pub fn is_leaving(&self) -> bool {
+        let left = |s: &Session| s.left && !s.connection.is_drained();
+        self.sessions.iter().any(left)
     }
 
     /// Whether every channel can carry data (client), or always (server).

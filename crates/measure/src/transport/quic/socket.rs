@@ -9,7 +9,7 @@ use nix::sys::socket::{
 use noq_proto::EcnCodepoint;
 use std::io::{self, IoSlice, IoSliceMut};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
-use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 
 /// Asked of the kernel for each direction; it grants what net.core.{r,w}mem_max allow.
 const BUFFER_BYTES: usize = 4 << 20;
@@ -60,6 +60,10 @@ impl Socket {
 
     pub(super) fn fd(&self) -> RawFd {
         self.socket.as_raw_fd()
+    }
+
+    pub(super) fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
     }
 
     /// Sends a datagram. Any error means that it was not sent.

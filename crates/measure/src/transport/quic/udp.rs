@@ -14,6 +14,7 @@ use crate::transport::{Binding, Endpoint, LocalPath, SocketEndpoint};
 use model::manifest::Stack;
 use model::record::{Event, Sample};
 use model::{PathIndex, Seed, Time};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use policy::{Action, ConnectionView};
 use std::io;
 use std::net::SocketAddr;
@@ -23,8 +24,9 @@ use std::time::Duration;
 /// Datagrams taken from one socket before the others and the timers get their turn.
 const RECEIVE_BATCH: usize = 64;
 
-/// How long an end that is over waits for its turn to say so. The burst that noq's pacing allows is back
-/// within milliseconds; the peer's idle timeout is there for the rest.
+/// How long an end that is over waits for its turn to say so, and says it again to a peer that goes on
+/// sending, which did not hear it. The burst that noq's pacing allows is back within milliseconds; the peer's
+/// idle timeout is there for the rest.
 const LAST_WORDS: Duration = Duration::from_millis(100);
 
 /// What a client is made from.
@@ -199,6 +201,20 @@ impl Udp {
         }
     }
 
+    /// Until something arrives, `longest` at most.
+    fn wait(&self, longest: Duration) {
+        let sockets = self.sockets.iter().filter_map(|slot| slot.socket.as_ref());
+        let mut fds: Vec<PollFd<'_>> = sockets
+            .map(|socket| PollFd::new(socket.as_fd(), PollFlags::POLLIN))
+            .collect();
+        let longest = longest.max(Duration::from_millis(1));
+        // A signal is as good as something that arrived.
+        let _ = poll(
+            &mut fds,
+            PollTimeout::try_from(longest).unwrap_or(PollTimeout::ZERO),
+        );
+    }
+
     fn send(&mut self, now: Time) {
         while let Some(transmit) = self.core.poll_transmit(now) {
             let index = match transmit.local {
@@ -337,8 +353,14 @@ impl Endpoint for Udp {
         self.core.close(now);
         self.send(now);
         let limit = now + LAST_WORDS;
-        while let Some(at) = self.core.goodbye_at().filter(|at| *at < limit) {
-            std::thread::sleep(at.since(self.clock.now()));
+        while self.core.is_leaving() {
+            let now = self.clock.now();
+            if now >= limit {
+                break;
+            }
+            let due = self.core.goodbye_at().map_or(limit, |at| at.min(limit));
+            self.wait(due.since(now));
+            self.receive();
             let now = self.clock.now();
             self.core.handle_timeouts(now);
             self.send(now);

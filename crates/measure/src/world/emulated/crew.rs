@@ -43,8 +43,7 @@ impl Crew {
 
     /// Carries out all runs; `interrupted` ends the ones under way and starts no more.
     ///
-    /// A run that missed its timing bound halves the number of runs side by side; each time as
-    /// many in a row keep it as go side by side, there is one more again.
+    /// A run that missed its timing bound halves the number of runs side by side.
     pub fn run(
         &self,
         runs: &[RunSpec],
@@ -54,11 +53,12 @@ impl Crew {
         let (sender, receiver) = mpsc::channel();
         let mut active: Vec<(usize, Child)> = Vec::new();
         let mut waiting = 0..runs.len();
-        let (mut limit, mut kept_in_a_row, mut told) = (self.jobs.max(1), 0, false);
+        let mut limit = Limit::new(self.jobs);
+        let mut told = false;
         let mut last_start: Option<Instant> = None;
         loop {
             let patience = START_GAP.saturating_sub(last_start.map_or(START_GAP, |t| t.elapsed()));
-            let may_start = active.len() < limit && !interrupted.load(Ordering::Relaxed);
+            let may_start = active.len() < limit.now && !interrupted.load(Ordering::Relaxed);
             if may_start
                 && patience.is_zero()
                 && let Some(run) = waiting.next()
@@ -102,17 +102,8 @@ impl Crew {
             };
             let (_, mut child) = active.swap_remove(place);
             child.wait()?;
-            match &result {
-                Ok(Some(timing)) if !timing.kept => {
-                    limit = (limit / 2).max(1);
-                    kept_in_a_row = 0;
-                }
-                _ => kept_in_a_row += 1,
-            }
-            if kept_in_a_row >= limit && limit < self.jobs {
-                limit += 1;
-                kept_in_a_row = 0;
-            }
+            let missed = matches!(&result, Ok(Some(timing)) if !timing.kept);
+            limit.ended(run, missed, waiting.start);
             progress(Progress::Ended { run, result });
         }
     }
@@ -148,9 +139,83 @@ impl Crew {
     }
 }
 
+/// How many runs go side by side: half as many after one that missed its timing bound, one more each
+/// time as many in a row have kept it as go side by side.
+struct Limit {
+    most: usize,
+    now: usize,
+    kept_in_a_row: usize,
+    /// Runs before this one were under way at the last halving. What made one of them late made others late
+    /// as well, and is one reason to have fewer, as the losses of one round trip are to TCP.
+    since: usize,
+}
+
+impl Limit {
+    fn new(most: usize) -> Limit {
+        Limit {
+            most: most.max(1),
+            now: most.max(1),
+            kept_in_a_row: 0,
+            since: 0,
+        }
+    }
+
+    /// `run` has ended; `next` is the next to be started.
+    fn ended(&mut self, run: usize, missed: bool, next: usize) {
+        if missed {
+            self.kept_in_a_row = 0;
+            if run >= self.since {
+                self.now = (self.now / 2).max(1);
+                self.since = next;
+            }
+            return;
+        }
+        self.kept_in_a_row += 1;
+        if self.kept_in_a_row >= self.now && self.now < self.most {
+            self.now += 1;
+            self.kept_in_a_row = 0;
+        }
+    }
+}
+
 fn terminate(child: &Child) {
     if let Ok(pid) = i32::try_from(child.id()) {
         let pid = nix::unistd::Pid::from_raw(pid);
         let _ = nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_bad_moment_halves_once() {
+        let mut limit = Limit::new(8);
+        // All eight were under way.
+        (0..8).for_each(|run| limit.ended(run, true, 8));
+        assert_eq!(limit.now, 4);
+        // The next four meet another.
+        (8..12).for_each(|run| limit.ended(run, true, 12));
+        assert_eq!(limit.now, 2);
+        (12..20).for_each(|run| limit.ended(run, true, run + 1));
+        assert_eq!(limit.now, 1, "never none");
+    }
+
+    #[test]
+    fn as_many_in_a_row_as_go_side_by_side_are_one_more() {
+        let mut limit = Limit::new(3);
+        limit.ended(0, true, 3);
+        assert_eq!(limit.now, 1);
+        limit.ended(1, false, 4);
+        assert_eq!(limit.now, 2);
+        // A late one that was under way then begins the row anew.
+        limit.ended(3, false, 5);
+        limit.ended(2, true, 6);
+        assert_eq!(limit.now, 2);
+        limit.ended(4, false, 6);
+        assert_eq!(limit.now, 2);
+        (5..100).for_each(|run| limit.ended(run, false, run + 1));
+        assert_eq!(limit.now, 3, "never more than were asked for");
     }
 }

@@ -292,6 +292,29 @@ fn closing_tells_the_peer() {
     assert!(!joined.server.is_open(0));
 }
 
+/// A receive buffer that is full takes the last datagram of a connection, and nobody sends that again.
+#[test]
+fn a_close_that_is_lost_is_said_again() {
+    let mut joined = connected(true);
+    assert!(!joined.client.is_leaving());
+    joined.client.write(0, b"hello");
+    joined.run_for(ms(100));
+    joined.server.write(0, &[1; 1_000]);
+    joined.run_until(joined.now);
+    joined.client.close(joined.now);
+    let mut lost = 0;
+    while joined.client.poll_transmit(joined.now).is_some() {
+        lost += 1;
+    }
+    assert!(lost > 0 && joined.client.is_leaving());
+    assert!(joined.server.is_open(0));
+    // What the server has sent meets a client that is gone, which says so.
+    joined.run_for(ms(200));
+    assert!(!joined.server.is_open(0));
+    joined.run_for(ms(2_000));
+    assert!(!joined.client.is_leaving());
+}
+
 /// noq paces the close as well: right after a burst it is not there to be sent, and whoever leaves then has
 /// said nothing.
 #[test]
