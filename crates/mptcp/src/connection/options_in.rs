@@ -253,10 +253,7 @@ impl Connection {
             return;
         };
         let edge = acked.saturating_add(path.tcp.peer_window());
-        if edge > sending.admitted {
-            sending.admitted = edge;
-            sending.views.window_opened();
-        }
+        sending.admit(edge);
         let fin = acked > sending.sent.next() && !sending.fin_acked;
         if ahead <= 0 && !fin {
             return;

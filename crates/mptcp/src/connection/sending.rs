@@ -22,8 +22,11 @@ pub(super) struct Sending {
     pub(super) views: Views,
     pub(super) buffer: SendBuffer,
     pub(super) sent: Unacknowledged,
-    /// The right edge of the peer's window: an offset in the stream. It never moves back.
+    /// The right edge of the peer's window: an offset in the stream. From the first Data ACK on
+    /// it never moves back.
     pub(super) admitted: u64,
+    /// Whether a Data ACK told it.
+    edge_told: bool,
     /// How much may wait for its acknowledgement at present.
     limit: u64,
     max_limit: u64,
@@ -55,6 +58,7 @@ impl Sending {
             buffer: SendBuffer::default(),
             sent: Unacknowledged::default(),
             admitted: 0,
+            edge_told: false,
             limit: INITIAL_BUFFER.min(config.send_buffer),
             max_limit: config.send_buffer,
             finished: false,
@@ -105,6 +109,17 @@ impl Sending {
     /// How much the peer's window admits beyond what was sent.
     pub(super) fn send_window(&self) -> u64 {
         self.admitted.saturating_sub(self.sent.next())
+    }
+
+    /// A Data ACK told a right edge. What stood before the first one was a subflow's own window
+    /// from its handshake, relative to no Data ACK; Linux's first one is often smaller, and it
+    /// drops what is beyond (MPTcpExtNoDSSInWindow).
+    pub(super) fn admit(&mut self, edge: u64) {
+        if edge > self.admitted || !self.edge_told {
+            self.admitted = edge;
+            self.edge_told = true;
+            self.views.window_opened();
+        }
     }
 
     /// The buffer grows with the windows: twice their sum, as Linux's (tcp_sndbuf_expand).

@@ -2,6 +2,9 @@
 
 use super::rig::*;
 use super::scheduler;
+use crate::wire::mptcp::{MptcpOption, Number};
+use std::cell::Cell;
+use std::rc::Rc;
 
 #[test]
 fn ten_megabytes_both_ways_over_two_lossy_paths() {
@@ -110,6 +113,56 @@ fn a_window_update_that_is_lost_is_made_good_by_a_probe() {
     });
     assert!(done);
     assert!(world.received(SERVER, other)[5..] == data);
+}
+
+/// The server's handshake promises 65,535 bytes, and its Data ACKs fewer, as Linux's do.
+#[test]
+fn nothing_goes_beyond_what_the_first_data_ack_admits() {
+    const ADMITTED: u32 = 20_000;
+    let mut world = World::new(config(), config());
+    let (edge, sent) = (Rc::new(Cell::new(None)), Rc::new(Cell::new(0)));
+    let (told, furthest) = (edge.clone(), sent.clone());
+    world.middlebox = Some(Box::new(move |from, segment| {
+        let dss = segment
+            .options
+            .mptcp
+            .iter()
+            .find_map(|option| match option {
+                MptcpOption::Dss(dss) => Some(*dss),
+                _ => None,
+            });
+        let low = |number| match number {
+            Number::Wide(number) => number as u32,
+            Number::Narrow(number) => number,
+        };
+        match (
+            from,
+            dss.and_then(|d| d.data_ack),
+            dss.and_then(|d| d.mapping),
+        ) {
+            (SERVER, Some(ack), _) => {
+                let ack = low(ack);
+                let edge = told.get().unwrap_or(ack.wrapping_add(ADMITTED));
+                told.set(Some(edge));
+                segment.window = ((edge.wrapping_sub(ack) as i32).max(0) >> 7) as u16;
+            }
+            (CLIENT, _, Some(mapping)) => {
+                let end = low(mapping.dsn).wrapping_add(segment.payload.len() as u32);
+                if furthest.get() == 0 || end.wrapping_sub(furthest.get()) as i32 > 0 {
+                    furthest.set(end);
+                }
+            }
+            _ => {}
+        }
+        Some(())
+    }));
+    let (id, _) = world.connected();
+    world.join(id, 2, false);
+    let data = pattern(100_000, 0);
+    world.stacks[CLIENT].write(world.now, id, &data);
+    world.run(ms(150));
+    let left = edge.get().unwrap().wrapping_sub(sent.get()) as i32;
+    assert!((0..1_460 + 128).contains(&left), "{left}");
 }
 
 #[test]
