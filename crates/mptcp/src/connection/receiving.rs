@@ -114,14 +114,16 @@ impl Receiving {
         self.insert(at, bytes)
     }
 
-    /// The stream ends at `offset`; false when that contradicts what is known.
+    /// The stream ends at `offset`; false when that contradicts what is known. An end beyond the
+    /// window is dropped like data there: it is told again with what lies before it. Linux sends
+    /// both where it takes a Data ACK with the window that its subflow had before.
     pub(super) fn learn_end(&mut self, offset: u64) -> bool {
         if let Some(fin) = self.fin {
             return fin == offset;
         }
+        let possible = offset >= self.stream.end();
         let within = self.plain.is_some() || offset <= self.window.edge();
-        let possible = offset >= self.stream.end() && within;
-        if possible {
+        if possible && within {
             self.fin = Some(offset);
         }
         possible
@@ -321,5 +323,20 @@ impl Receiving {
         } else {
             Err(Fault::Checksum(dsn))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_end_beyond_the_window_is_no_contradiction_and_not_believed() {
+        let mut receiving = Receiving::new(1 << 20, Time::ZERO);
+        let edge = receiving.announce();
+        assert!(receiving.learn_end(edge + 1));
+        assert!(receiving.learn_end(edge));
+        assert!(!receiving.learn_end(edge + 1));
+        assert!(!receiving.learn_end(edge - 1));
     }
 }
