@@ -8,16 +8,43 @@ use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
+
+/// Tests that judge how quickly something happened go alone, all others side by side.
+static MACHINE: RwLock<()> = RwLock::new(());
+
+/// A part of the machine, or all of it.
+enum Share {
+    Part {
+        _guard: RwLockReadGuard<'static, ()>,
+    },
+    All {
+        _guard: RwLockWriteGuard<'static, ()>,
+    },
+}
 
 /// A binary and a folder that an ordinary user may use as well.
 struct Stage {
     folder: tempfile::TempDir,
     program: PathBuf,
+    _share: Share,
 }
 
 impl Stage {
     fn new() -> Stage {
+        // Another test's failure leaves the machine as it was.
+        let guard = MACHINE.read().unwrap_or_else(PoisonError::into_inner);
+        Stage::with(Share::Part { _guard: guard })
+    }
+
+    /// Nothing else of these tests goes on meanwhile.
+    fn alone() -> Stage {
+        let guard = MACHINE.write().unwrap_or_else(PoisonError::into_inner);
+        Stage::with(Share::All { _guard: guard })
+    }
+
+    fn with(share: Share) -> Stage {
         let folder = tempfile::tempdir().expect("a folder");
         let program = folder.path().join("walkabout");
         // By a process of its own: while we had it open for writing, one that another test starts
@@ -30,7 +57,11 @@ impl Stage {
         let open = fs::Permissions::from_mode(0o777);
         fs::set_permissions(folder.path(), open.clone()).expect("our own folder");
         fs::set_permissions(&program, open).expect("our own file");
-        Stage { folder, program }
+        Stage {
+            folder,
+            program,
+            _share: share,
+        }
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -86,13 +117,14 @@ fn table(output: &Output) -> Vec<Value> {
     value["table"]["rows"].as_array().expect("rows").clone()
 }
 
-/// The table and the folder of a run of `break-before-make` among others. Where a busy machine made the emulator
-/// miss its timing a run says nothing of the transports: it is asked for again, twice at most.
-fn in_time(stage: &Stage, arguments: &[&str]) -> (Vec<Value>, PathBuf) {
+/// The table and the folder of a run of `break-before-make` among others. Where a busy machine
+/// made the emulator miss its timing a run says nothing of the transports: it is asked for again,
+/// twice at most.
+fn in_time(stage: &Stage, command: impl Fn() -> Command) -> (Vec<Value>, PathBuf) {
     let mut attempt = 1;
     loop {
         let out = stage.path(&format!("out-{attempt}"));
-        let mut command = stage.command(arguments);
+        let mut command = command();
         let output = command.arg("--out").arg(&out).output().expect("it starts");
         let rows = table(&output);
         let judged = rows.iter().filter(|r| r["policy"] == "break-before-make");
@@ -149,8 +181,8 @@ fn reacts_in_time(rows: &[Value]) {
 }
 
 fn blackhole(scenario: &str) {
-    let stage = Stage::new();
-    let (rows, out) = in_time(&stage, &["run", scenario, "--json"]);
+    let stage = Stage::alone();
+    let (rows, out) = in_time(&stage, || stage.command(&["run", scenario, "--json"]));
     all_transports(&rows);
     reacts_in_time(&rows);
 
@@ -204,7 +236,7 @@ fn silent_loss_of_the_downlink() {
 /// more at its second death, as RM_ADDR left on the dead path (docs/decisions/0002).
 #[test]
 fn a_second_handover_is_as_quick_as_the_first() {
-    let stage = Stage::new();
+    let stage = Stage::alone();
     let text = model::scenario::builtin::find("blackhole").expect("built in");
     let (before, _) = text.split_once("[[failure]]").expect("it has a failure");
     let mut text = before.replace("duration = \"30 s\"", "duration = \"26 s\"");
@@ -226,7 +258,7 @@ fn a_second_handover_is_as_quick_as_the_first() {
         "--protocol",
         "mpquic",
     ];
-    let (rows, out) = in_time(&stage, &arguments);
+    let (rows, out) = in_time(&stage, || stage.command(&arguments));
     reacts_in_time(&rows);
     // The second failure was met on Wi-Fi, after the way back from the first.
     for run in ["mptcp", "mpquic"] {
@@ -310,17 +342,13 @@ fn kernel_backup_stalls_when_only_the_uplink_is_lost() {
 
 #[test]
 fn an_ordinary_user_runs_everything() {
-    let stage = Stage::new();
+    let stage = Stage::alone();
     let scenario = stage.short_scenario();
-    let output = stage
-        .as_ordinary_user(&["run", scenario, "--json", "--out", "out"])
-        .args(["--device", "packet-socket"])
-        .output()
-        .expect("it starts");
-    let rows = table(&output);
+    let arguments = ["run", scenario, "--json", "--device", "packet-socket"];
+    let (rows, out) = in_time(&stage, || stage.as_ordinary_user(&arguments));
     assert_eq!(rows.len(), 2 + 2 * 4);
     reacts_in_time(&rows);
-    assert_eq!(manifest(&stage.path("out/tcp"))["device"], "packet-socket");
+    assert_eq!(manifest(&out.join("tcp"))["device"], "packet-socket");
 }
 
 #[test]
