@@ -40,20 +40,18 @@ impl Connection {
                 .filter_map(|p| p.tcp.info(ctx.now).smoothed_rtt)
                 .max()
         });
-        let (read, next) = (receiving.stream.read_offset(), receiving.stream.next());
-        let opening = receiving.window.opening(read);
-        let left = receiving.window.edge().saturating_sub(next);
-        let tell = opening > 0 && receiving.window.is_worth_telling(opening, left);
-        let window = tell.then(|| receiving.announce());
+        let window = receiving.announce();
         let empty = receiving.stream.readable() == 0;
         for id in self.usable().iter() {
-            if let Some(path) = self.path_mut(id) {
-                if let Some(window) = window {
-                    path.tcp.set_receive_window(window);
-                }
-                path.tcp.data_read(empty);
+            let Some(path) = self.path_mut(id) else {
+                continue;
+            };
+            path.tcp.set_receive_window(window);
+            path.tcp.data_read(empty);
+            // Mostly no acknowledgement is due yet.
+            if path.tcp.is_ack_due() {
+                self.make_ready(id);
             }
-            self.make_ready(id);
         }
         count
     }

@@ -203,6 +203,23 @@ impl Connection {
         self.check_end(ctx, id);
         self.watch_idle(ctx, id);
         self.progress(ctx);
+        self.let_rest(id);
+    }
+
+    /// Every other segment with data is answered by nothing: then its subflow need not be asked.
+    fn let_rest(&mut self, id: SubflowId) {
+        let Some(path) = self.paths.get_mut(id.index()).and_then(Option::as_mut) else {
+            return;
+        };
+        let congestion = Congestion {
+            controller: &mut *self.controller,
+            id,
+        };
+        path.tcp.set_receive_window(self.receiving.announce());
+        match path.tcp.rests(&congestion) {
+            true => self.ready.remove(id),
+            false => self.pressing.insert(id),
+        }
     }
 
     /// Something changed: sends what can be sent, and ends what is complete.
@@ -273,7 +290,6 @@ impl Connection {
         while !self.ready.is_empty() {
             let after = self.ready.iter().find(|id| id.index() > self.turn);
             let id = after.or_else(|| self.ready.iter().next())?;
-            self.turn = id.index();
             let Some(path) = self.paths.get_mut(id.index()).and_then(Option::as_mut) else {
                 self.ready.remove(id);
                 continue;
@@ -330,6 +346,7 @@ impl Connection {
                         true => self.ready.remove(id),
                         false => self.pressing.insert(id),
                     }
+                    self.turn = id.index();
                     self.sending.views.mark(id);
                     if first_data {
                         self.emit(ctx, Event::FirstData(id));

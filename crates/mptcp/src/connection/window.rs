@@ -65,12 +65,6 @@ impl ReceiveWindow {
         (read + self.buffer).saturating_sub(self.edge)
     }
 
-    /// Whether an opening by `bytes` is worth telling at once: half of the buffer (RFC 9293,
-    /// section 3.8.6.2.2), or what Linux calls twice the room there was.
-    pub(super) fn is_worth_telling(&self, bytes: u64, left: u64) -> bool {
-        bytes >= self.buffer / 2 || bytes >= left
-    }
-
     /// The application read `bytes`; `round_trip` is the longest of the subflows.
     pub(super) fn on_read(
         &mut self,

@@ -258,13 +258,22 @@ impl Stack {
         most: usize,
         take: &mut dyn FnMut(&[u8]),
     ) -> usize {
-        let slot = self.slots.find(connection);
-        let entry = slot.and_then(|slot| self.slots.get(slot));
-        if entry.is_none_or(|entry| !entry.connection.is_readable()) {
+        let Some(slot) = self.slots.find(connection) else {
             return 0;
+        };
+        let entry = self.slots.get_mut(slot);
+        let Some(entry) = entry.filter(|e| e.connection.is_readable() && !e.connection.released)
+        else {
+            return 0;
+        };
+        let count = entry
+            .connection
+            .read(&mut self.host.context(now), most, take);
+        // Reading sets no timer; mostly it makes no acknowledgement due either.
+        if entry.connection.is_ready() {
+            self.settle(now, slot);
         }
-        self.with(now, connection, |c, ctx| c.read(ctx, most, take))
-            .unwrap_or(0)
+        count
     }
 
     /// Nothing more will be written: DATA_FIN (or FIN) follows.

@@ -174,6 +174,11 @@ impl Subflow {
         self.acks.data_read(self.receiver.next, empty);
     }
 
+    /// Whether an acknowledgement goes out with the next [`Subflow::transmit`].
+    pub fn is_ack_due(&self) -> bool {
+        self.acks.now || self.pending.ack
+    }
+
     /// The right edge of the window announced last, as an offset.
     pub fn announced_edge(&self) -> u64 {
         self.receive_window.announced()

@@ -179,3 +179,29 @@ fn a_connection_stays_silent_when_there_is_nothing_to_say() {
     world.run(ms(600_000));
     assert_eq!(world.packets, packets);
 }
+
+#[test]
+fn what_is_acknowledged_later_leaves_nothing_to_transmit() {
+    let mut world = World::new(config(), config());
+    let (id, other) = world.connected();
+    world.join(id, 2, false);
+    // A conversation: its acknowledgements wait for an answer.
+    assert_eq!(world.stacks[CLIENT].write(world.now, id, b"ask"), 3);
+    world.run(ms(20));
+    assert_eq!(world.stacks[SERVER].write(world.now, other, b"answer"), 6);
+    world.run(ms(200));
+    assert_eq!(world.stacks[CLIENT].write(world.now, id, b"ask"), 3);
+    let mut packet = [0; 2048];
+    let sent = world.stacks[CLIENT].transmit(world.now, &mut packet);
+    let asked = &packet[..sent.expect("a packet").length];
+    let now = world.now + ms(10);
+    let host = &mut world.stacks[SERVER];
+    host.receive(now, asked);
+    assert!(!host.may_transmit(), "an answer before it is read");
+    assert_eq!(host.read(now, other, &mut [0; 10]), 3);
+    assert!(!host.may_transmit(), "an answer once it is read");
+    let late = host.poll_at().expect("a timer");
+    assert!(late > now && late <= now + ms(200), "{late:?}");
+    host.poll(late);
+    assert!(host.transmit(late, &mut packet).is_some());
+}
