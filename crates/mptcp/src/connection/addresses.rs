@@ -41,6 +41,8 @@ pub(super) struct Addresses {
     local: Vec<(IpAddr, u8)>,
     /// As announced; the port is the one to connect to.
     remote: Vec<(u8, SocketAddr)>,
+    /// Identifiers that the peer announced or had subflows with, and has not withdrawn: a bit each.
+    in_use: [u64; 4],
     announced: ArrayVec<Announcement, MAX_ANNOUNCED>,
     first: Tuple,
 }
@@ -51,9 +53,24 @@ impl Addresses {
         Addresses {
             local: vec![(first.local.ip(), 0)],
             remote: Vec::new(),
+            in_use: [1, 0, 0, 0],
             announced: ArrayVec::new(),
             first,
         }
+    }
+
+    /// The peer uses the address with this identifier.
+    pub(super) fn begin_use(&mut self, id: u8) {
+        self.in_use[usize::from(id / 64)] |= 1 << (id % 64);
+    }
+
+    /// The peer withdraws the address with this identifier; whether it was in use.
+    fn end_use(&mut self, id: u8) -> bool {
+        self.remote.retain(|r| r.0 != id);
+        let word = &mut self.in_use[usize::from(id / 64)];
+        let before = *word;
+        *word &= !(1 << (id % 64));
+        *word != before
     }
 
     /// The identifier of an address of this host, a new one if need be.
@@ -193,6 +210,7 @@ impl Connection {
         // An identifier in use does not get another address (RFC 8684, section 3.4.1).
         if remote.len() < MAX_REMOTE && remote.iter().all(|r| r.0 != add.id) {
             remote.push((add.id, address));
+            self.addresses.begin_use(add.id);
             self.emit(
                 ctx,
                 Event::AddressAnnounced {
@@ -203,16 +221,17 @@ impl Connection {
         }
     }
 
-    /// REMOVE_ADDR: the subflows to these addresses are of no use any more.
+    /// REMOVE_ADDR: the subflows to these addresses are of no use any more. They may have ended
+    /// already: their FIN took another path. An identifier nobody knows is ignored (RFC 8684,
+    /// section 3.4.2).
     #[cold]
     pub(super) fn read_remove_addr(&mut self, ctx: &mut Context<'_>, ids: &[u8]) {
         for &address in ids {
-            let before = self.addresses.remote.len();
-            self.addresses.remote.retain(|r| r.0 != address);
+            let known = self.addresses.end_use(address);
             let gone = self.select(|s| {
                 s.remote_id == Some(address) && !matches!(s.phase, Phase::Closing | Phase::Gone)
             });
-            if before != self.addresses.remote.len() || !gone.is_empty() {
+            if known {
                 self.emit(ctx, Event::AddressWithdrawn(address));
             }
             for id in gone.iter() {

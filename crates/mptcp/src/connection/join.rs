@@ -226,6 +226,9 @@ impl Connection {
         path.state.established = ctx.now;
         path.state.last_original = Some(ctx.now);
         let waiting = path.state.outbox.is_waiting();
+        if let Some(remote) = path.state.remote_id {
+            self.addresses.begin_use(remote);
+        }
         self.alone_since = None;
         ctx.counters.joins += 1;
         self.sending.views.mark(id);

@@ -178,7 +178,8 @@ impl Connection {
         if mapping.end() <= incoming.next {
             return;
         }
-        if start > path.tcp.announced_edge() {
+        // Where a segment is accepted its mapping is, however far a shared window shut since.
+        if start > path.tcp.accepted_edge() {
             ctx.counters.bad_mappings += 1;
             return;
         }

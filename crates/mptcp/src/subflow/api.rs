@@ -184,6 +184,11 @@ impl Subflow {
         self.receive_window.announced()
     }
 
+    /// Up to which offset segments are accepted: the farthest edge ever announced.
+    pub fn accepted_edge(&self) -> u64 {
+        self.receive_window.limit()
+    }
+
     /// The last segment's window, scaled: what the peer takes from its acknowledgement number on
     /// (Multipath TCP: from its Data ACK on).
     pub fn peer_window(&self) -> u64 {

@@ -45,6 +45,44 @@ fn addresses_are_announced_echoed_and_withdrawn() {
 }
 
 #[test]
+fn an_address_whose_subflow_ended_first_is_withdrawn_and_told_once() {
+    let mut world = World::new(config(), config());
+    let (id, other) = world.connected();
+    let second = world.join(id, 2, false);
+    world.stacks[CLIENT]
+        .close_subflow(world.now, id, second, false)
+        .unwrap();
+    world.run(ms(100_000));
+    assert_eq!(world.subflows(SERVER, other).len(), 1);
+    let withdrawn = |world: &World| {
+        let events = world.events_of(SERVER, other);
+        let is_it = |e: &&Event| matches!(e, Event::AddressWithdrawn(_));
+        events.iter().filter(is_it).count()
+    };
+    assert_eq!(withdrawn(&world), 0);
+    world.stacks[CLIENT]
+        .withdraw(world.now, id, client(2).ip())
+        .unwrap();
+    world.run(ms(100));
+    assert_eq!(withdrawn(&world), 1);
+    // Said again, and of an identifier that nobody used, it is ignored.
+    let mut said = 0;
+    world.middlebox = Some(Box::new(move |from, segment| {
+        let options = &mut segment.options;
+        let is_roomy = options.sack.is_empty() && options.mptcp.iter().all(|o| o.len() <= 12);
+        if from == CLIENT && is_roomy && said < 3 {
+            options
+                .mptcp
+                .push(MptcpOption::RemoveAddr([1, 9].into_iter().collect()));
+            said += 1;
+        }
+        Some(())
+    }));
+    world.exchange((id, other), [1_000, 50_000], ms(5_000));
+    assert_eq!(withdrawn(&world), 1);
+}
+
+#[test]
 fn a_forged_announcement_is_counted_and_ignored() {
     let mut world = World::new(config(), config());
     let (id, other) = world.connected();

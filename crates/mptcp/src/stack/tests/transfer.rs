@@ -165,6 +165,40 @@ fn nothing_goes_beyond_what_the_first_data_ack_admits() {
     assert!((0..1_460 + 128).contains(&left), "{left}");
 }
 
+/// Linux takes a Data ACK with the window its subflow had before, and so sends a little beyond one
+/// that shuts. What came so is dropped, or taken where it is in order, and its subflows stay.
+#[test]
+fn a_peer_that_sends_beyond_a_window_that_shuts_keeps_its_subflows() {
+    const BEYOND: u16 = 20_000 >> 7;
+    let mut world = World::new(config(), config());
+    let (id, other) = world.connected();
+    world.join(id, 2, false);
+    world.reading[SERVER] = false;
+    world.middlebox = Some(Box::new(|from, segment| {
+        if from == SERVER && !segment.flags.syn {
+            segment.window += BEYOND;
+        }
+        Some(())
+    }));
+    let data = pattern(300_000, 0);
+    let mut written = 0;
+    world.run_with(ms(3_000), &mut |world| {
+        written += world.stacks[CLIENT].write(world.now, id, &data[written..]);
+        false
+    });
+    let arrived = world.subflows(SERVER, other);
+    assert!(arrived.iter().all(|s| s.tcp.received_bytes > 10_000));
+    world.middlebox = None;
+    world.reading[SERVER] = true;
+    let done = world.run_with(ms(60_000), &mut |world| {
+        written += world.stacks[CLIENT].write(world.now, id, &data[written..]);
+        world.received(SERVER, other).len() == data.len() + 5
+    });
+    assert!(done && world.received(SERVER, other)[5..] == data);
+    assert_eq!(world.stacks[SERVER].counters().bad_mappings, 0);
+    assert_eq!(world.subflows(SERVER, other).len(), 2);
+}
+
 #[test]
 fn a_connection_stays_silent_when_there_is_nothing_to_say() {
     let mut world = World::new(config(), config());
