@@ -1,8 +1,7 @@
 //! Which packets passed, for Wireshark and for whoever looks for a fault?
 
-use crate::Failure;
-use std::fs::File;
-use std::io::{BufWriter, Write};
+use crate::Outcome;
+use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
@@ -14,28 +13,31 @@ const VERSION: u32 = 2 | 4 << 16;
 const RAW: u32 = 101;
 
 /// A capture of what our stack sent and received, as the network saw it (the format pcap, in the
-/// machine's byte order).
-pub struct Capture(BufWriter<File>);
+/// machine's byte order). In memory until it is complete: a disk that is busy would stop the host.
+pub struct Capture {
+    path: &'static Path,
+    bytes: Vec<u8>,
+}
 
 impl Capture {
-    pub fn create(path: &Path) -> Result<Capture, Failure> {
-        let mut file = BufWriter::new(File::create(path)?);
+    pub fn begin(path: &'static Path) -> Capture {
         let snap_length = 1 << 16;
-        for word in [MAGIC, VERSION, 0, 0, snap_length, RAW] {
-            file.write_all(&word.to_ne_bytes())?;
+        let header = [MAGIC, VERSION, 0, 0, snap_length, RAW];
+        Capture {
+            path,
+            bytes: header.iter().flat_map(|word| word.to_ne_bytes()).collect(),
         }
-        Ok(Capture(file))
     }
 
-    pub fn push(&mut self, at: Duration, packet: &[u8]) -> Result<(), Failure> {
+    pub fn push(&mut self, at: Duration, packet: &[u8]) {
         let length = packet.len() as u32;
         for word in [at.as_secs() as u32, at.subsec_nanos(), length, length] {
-            self.0.write_all(&word.to_ne_bytes())?;
+            self.bytes.extend(word.to_ne_bytes());
         }
-        Ok(self.0.write_all(packet)?)
+        self.bytes.extend_from_slice(packet);
     }
 
-    pub fn flush(&mut self) -> Result<(), Failure> {
-        Ok(self.0.flush()?)
+    pub fn write(&self) -> Outcome {
+        Ok(fs::write(self.path, &self.bytes)?)
     }
 }

@@ -121,7 +121,7 @@ impl Ours {
                 any = true;
                 let now = self.clock.now();
                 let packet = &mut self.buffer[..length];
-                self.capture.push(since_start(now), packet)?;
+                self.capture.push(since_start(now), packet);
                 self.middlebox.pass(Way::In, packet);
                 count(&mut self.carried, packet, Way::In);
                 self.stack.receive(now, packet);
@@ -179,7 +179,7 @@ impl Ours {
             let packet = &mut self.buffer[..transmit.length];
             count(&mut self.carried, packet, Way::Out);
             self.middlebox.pass(Way::Out, packet);
-            self.capture.push(since_start(now), packet)?;
+            self.capture.push(since_start(now), packet);
             let from =
                 |(_, addresses): &&(Interface, Vec<IpAddr>)| addresses.contains(&transmit.source);
             let Some((interface, _)) = self.interfaces.iter().find(from) else {

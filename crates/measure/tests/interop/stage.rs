@@ -164,7 +164,7 @@ impl Stage {
         })??;
         let stack = Stack::new(config, Seed(1), "interop");
         let our_streams = (Source::new(OUR_BYTES), Sink::new(KERNEL_BYTES));
-        let capture = Capture::create(setting.capture)?;
+        let capture = Capture::begin(setting.capture);
         let ours = Ours::new(stack, interfaces, clock, capture, our_streams);
         let kernel_streams = (Source::new(KERNEL_BYTES), Sink::new(OUR_BYTES));
         let kernel = Kernel::new(kernel_host.clone(), kernel_streams)?;
@@ -395,7 +395,9 @@ impl Stage {
 
 impl Drop for Stage {
     fn drop(&mut self) {
-        let _ = self.ours.capture.flush();
+        if let Err(error) = self.ours.capture.write() {
+            eprintln!("{}: {error}", self.setting.capture.display());
+        }
         self.stop.stop();
         if let Some(emulator) = self.emulator.take() {
             let ended = emulator.join();

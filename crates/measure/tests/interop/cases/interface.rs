@@ -68,7 +68,9 @@ pub fn silence(setting: &Setting<'static>) -> Outcome {
             udp.set_nonblocking(true)?;
             let tcp = std::thread::spawn({
                 let client = ground.client.clone();
-                move || client.run(|| TcpStream::connect_timeout(&server, PATIENCE / 10))
+                // Nobody answers for an interface that is taken.
+                let patience = PATIENCE / if taken { 10 } else { 1 };
+                move || client.run(|| TcpStream::connect_timeout(&server, patience))
             });
             udp.send(b"anybody there?")?;
             // A datagram and a SYN to the server, in whichever order.

@@ -1,8 +1,8 @@
 //! Is a subflow used as its priority says, and is the priority changed from either side?
 
-use crate::stage::{CLEAN, Role, Setting, Stage};
-use crate::{Outcome, check};
-use mptcp::connection::Event;
+use crate::stage::{CLEAN, Role, Setting, Stage, config};
+use crate::{Failure, Outcome, check};
+use mptcp::connection::{Config, Event};
 use walkabout_measure::netlink::mptcp::{LocalAddress, flag};
 
 /// Data enough that a scheduler that may use both paths uses both.
@@ -10,9 +10,21 @@ const BYTES: u64 = 2_000_000;
 /// What a path that is not used may carry all the same.
 const NOTHING: u64 = BYTES / 20;
 
+/// Two paths, of which neither end takes one for stale, in whose place a backup is used: a machine
+/// that stands still for seconds would be enough for that.
+fn stage(setting: &Setting<'static>) -> Result<Stage, Failure> {
+    let config = Config {
+        stale_loss_count: 0,
+        ..config(setting.family)
+    };
+    let stage = Stage::with(setting, &[CLEAN, CLEAN], config)?;
+    stage.kernel.set("net/mptcp/stale_loss_cnt", "0")?;
+    Ok(stage)
+}
+
 /// The second path is backup from its MP_JOIN on.
 pub fn backup(setting: &Setting<'static>) -> Outcome {
-    let mut stage = Stage::new(setting, &[CLEAN, CLEAN])?;
+    let mut stage = stage(setting)?;
     stage.establish()?;
     stage.join(true)?;
     let (local, remote) = stage.pair(1);
@@ -32,7 +44,7 @@ pub fn backup(setting: &Setting<'static>) -> Outcome {
 
 /// We make the second path backup and the kernel heeds it, and regular again.
 pub fn ours(setting: &Setting<'static>) -> Outcome {
-    let mut stage = Stage::new(setting, &[CLEAN, CLEAN])?;
+    let mut stage = stage(setting)?;
     stage.establish()?;
     stage.join(false)?;
     for (changes, backup) in [(1, true), (2, false)] {
@@ -51,7 +63,7 @@ pub fn ours(setting: &Setting<'static>) -> Outcome {
 
 /// The kernel makes the second path backup and we heed it, and regular again.
 pub fn kernels(setting: &Setting<'static>) -> Outcome {
-    let mut stage = Stage::new(setting, &[CLEAN, CLEAN])?;
+    let mut stage = stage(setting)?;
     // The flags of an endpoint are what the kernel changes.
     let (endpoint, id, kind) = match setting.role {
         Role::Client => (stage.server(), 1, flag::SIGNAL),

@@ -47,7 +47,8 @@ pub fn server_announces(setting: &Setting<'static>) -> Outcome {
                 };
                 stage.ours.subflows().iter().any(to)
             })?;
-            check!(stage.kernel.counter("AddAddr")? == 1, "{}", stage.state());
+            // More than once when the echo takes its time.
+            check!(stage.kernel.counter("AddAddr")? >= 1, "{}", stage.state());
         }
     }
     stage.exchange(BYTES)?;
