@@ -2,6 +2,7 @@
 
 mod bench;
 mod chaos;
+mod failures;
 mod licences;
 mod shell;
 mod test;
@@ -10,6 +11,7 @@ mod web;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
+use std::process::ExitCode;
 
 #[derive(Parser)]
 #[command(about = "The commands of the README and of CI")]
@@ -44,8 +46,19 @@ enum Command {
     },
 }
 
-fn main() -> Result<()> {
-    match Arguments::parse().command {
+fn main() -> ExitCode {
+    match run(Arguments::parse().command) {
+        Ok(()) => ExitCode::SUCCESS,
+        // Without the backtrace that anyhow would print: what failed is not in here.
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(command: Command) -> Result<()> {
+    match command {
         Command::Run { arguments } => {
             web::build()?;
             shell::cargo(&["build", "--locked", "--release", "--package", "walkabout"])?;

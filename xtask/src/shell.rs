@@ -3,9 +3,10 @@
 use anyhow::{Context, Result, bail};
 use std::env;
 use std::ffi::OsStr;
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, ExitStatus};
 
 /// The workspace's root.
 pub fn root() -> &'static Path {
@@ -50,16 +51,48 @@ pub fn program(program: impl AsRef<OsStr>, arguments: &[&str], folder: &Path) ->
     run(Command::new(program).args(arguments).current_dir(folder))
 }
 
+/// Runs cargo and hands on every line it prints, on standard output; each goes to `see` as well.
+pub fn cargo_seen(arguments: &[&str], mut see: impl FnMut(&str)) -> Result<()> {
+    let mut command = Command::new(cargo_program());
+    command.args(arguments).current_dir(root());
+    let line = announce(&command);
+    // Both streams in one pipe, so that lines keep their order.
+    let (reader, writer) = std::io::pipe()?;
+    command.stderr(writer.try_clone()?).stdout(writer);
+    let child = command.spawn();
+    // It holds the pipe's other end, which would never be closed.
+    drop(command);
+    let mut child = child.with_context(|| format!("`{line}` cannot be started"))?;
+    let mut reader = BufReader::new(reader);
+    let mut bytes = Vec::new();
+    while reader.read_until(b'\n', &mut bytes)? > 0 {
+        std::io::stdout().write_all(&bytes)?;
+        see(String::from_utf8_lossy(&bytes).trim_end());
+        bytes.clear();
+    }
+    succeeded(&line, child.wait()?)
+}
+
 fn run(command: &mut Command) -> Result<()> {
+    let line = announce(command);
+    let status = command
+        .status()
+        .with_context(|| format!("`{line}` cannot be started"))?;
+    succeeded(&line, status)
+}
+
+/// Shows a command that is about to start; returns its words.
+fn announce(command: &Command) -> String {
     let words: Vec<_> = std::iter::once(command.get_program())
         .chain(command.get_args())
         .map(|w| w.to_string_lossy())
         .collect();
     let line = words.join(" ");
     eprintln!("$ {line}");
-    let status = command
-        .status()
-        .with_context(|| format!("`{line}` cannot be started"))?;
+    line
+}
+
+fn succeeded(line: &str, status: ExitStatus) -> Result<()> {
     if !status.success() {
         bail!("`{line}` failed ({status})");
     }

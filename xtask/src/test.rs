@@ -1,5 +1,6 @@
 //! `cargo xtask test`: everything that must hold before a change is accepted.
 
+use crate::failures::Failures;
 use crate::{licences, shell, tools, web};
 use anyhow::Result;
 
@@ -22,6 +23,12 @@ pub fn all() -> Result<()> {
         &["doc", "--locked", "--workspace", "--no-deps"],
         &[("RUSTDOCFLAGS", "--deny warnings")],
     )?;
-    // All that fails is told at once.
-    shell::cargo(&["test", "--locked", "--workspace", "--no-fail-fast"])
+    // All that fails is told at once, and again at the end, where it is found.
+    let mut failures = Failures::default();
+    let arguments = ["test", "--locked", "--workspace", "--no-fail-fast"];
+    let result = shell::cargo_seen(&arguments, |line| failures.see(line));
+    if result.is_err() {
+        println!("\nWhat failed:\n{}", failures.told());
+    }
+    result
 }
