@@ -64,8 +64,8 @@ pub fn agrees(setting: &Setting<'static>) -> Outcome {
         setting.capture,
         &[
             "-Y",
-            "_ws.malformed || (_ws.expert.severity == error && !tcp.checksum.ffff) || \
-             tcp.checksum.status == \"Bad\" || ip.checksum.status == \"Bad\"",
+            "_ws.malformed || ip.checksum.status == \"Bad\" || !tcp.checksum.ffff && \
+             (_ws.expert.severity == error || tcp.checksum.status == \"Bad\")",
         ],
     )?;
     check!(complaints.is_empty(), "{complaints}");
