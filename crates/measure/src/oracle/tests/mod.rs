@@ -167,6 +167,24 @@ fn a_connection_that_a_path_cannot_carry_stays_and_is_no_failure() {
     assert_eq!(stage.kernel().wrongs, Vec::<String>::new());
 }
 
+/// Looked at while its SYN is on the way, it is left alone as well.
+#[test]
+fn a_connection_that_a_path_cannot_carry_is_not_adopted_while_it_is_made() {
+    let mut stage = Stage::new("break-before-make");
+    stage.kernel().interfaces[1]
+        .addresses
+        .retain(IpAddr::is_ipv4);
+    stage.kernel().connect_over(Family::Ipv6, false, false);
+    stage.kernel().connections[0].subflows[0].established = false;
+    stage.kernel().lost[0] = true;
+    stage.pass(Duration::from_secs(1));
+    assert_eq!(stage.places(), [Vec::<u32>::new()]);
+    stage.kernel().lost[0] = false;
+    stage.pass(Duration::from_secs(1));
+    assert_eq!(stage.places(), vec![vec![1]]);
+    assert_eq!(stage.count(Kind::Adopted), 0, "{:#?}", stage.log);
+}
+
 #[test]
 fn a_new_address_is_moved_to_and_the_old_subflow_closed() {
     let mut stage = Stage::new("break-before-make");
