@@ -72,7 +72,12 @@ pub(super) struct World {
 
 impl World {
     pub(super) fn new(client: Config, server_config: Config) -> World {
-        let mut server_stack = Stack::new(server_config, Seed(1), "server");
+        World::seeded(client, server_config, Seed(1))
+    }
+
+    /// With other keys, ports and initial sequence numbers.
+    pub(super) fn seeded(client: Config, server_config: Config, seed: Seed) -> World {
+        let mut server_stack = Stack::new(server_config, seed, "server");
         server_stack.listen(server());
         let mut links = BTreeMap::new();
         for n in 1..=3 {
@@ -85,7 +90,7 @@ impl World {
         }
         World {
             now: Time::from_millis(1),
-            stacks: [Stack::new(client, Seed(1), "client"), server_stack],
+            stacks: [Stack::new(client, seed, "client"), server_stack],
             links,
             middlebox: None,
             reading: [true; 2],

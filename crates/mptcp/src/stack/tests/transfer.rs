@@ -2,7 +2,9 @@
 
 use super::rig::*;
 use super::scheduler;
+use crate::wire::key::initial_dsn;
 use crate::wire::mptcp::{MptcpOption, Number};
+use model::Seed;
 use std::cell::Cell;
 use std::rc::Rc;
 
@@ -57,6 +59,64 @@ fn a_reader_that_sleeps_stops_the_sender_and_loses_nothing() {
     });
     assert!(world.received(SERVER, other)[5..] == data);
     world.exchange((id, other), [100, 100], ms(1000));
+}
+
+/// The sequence numbers that a connection with this seed begins with: TCP's of both ends, and the
+/// lower halves of their data sequence numbers.
+fn initial_numbers(seed: Seed) -> [u32; 4] {
+    let mut world = World::seeded(config(), config(), seed);
+    let seen = Rc::new(Cell::new([0; 4]));
+    let numbers = seen.clone();
+    world.middlebox = Some(Box::new(move |from, segment| {
+        let mut all = numbers.get();
+        if segment.flags.syn {
+            all[from] = segment.seq.0;
+        }
+        for option in &segment.options.mptcp {
+            if let MptcpOption::Capable(capable) = option
+                && let (Some(client), Some(server)) = (capable.sender_key, capable.receiver_key)
+            {
+                all[2] = initial_dsn(client) as u32;
+                all[3] = initial_dsn(server) as u32;
+            }
+        }
+        numbers.set(all);
+        Some(())
+    }));
+    world.connect();
+    world.run(ms(50));
+    seen.get()
+}
+
+#[test]
+fn every_sequence_number_wraps_in_the_middle_of_a_transfer() {
+    const BYTES: usize = 2 << 20;
+    // On two subflows, of which the first takes its share.
+    let wraps_soon = |number: u32| (20_000..BYTES as u32 / 4).contains(&number.wrapping_neg());
+    let mut wrapped = [false; 4];
+    for seed in (0..).map(Seed) {
+        let found = initial_numbers(seed).map(wraps_soon);
+        let news = found
+            .iter()
+            .zip(&wrapped)
+            .any(|(found, known)| *found && !known);
+        if news {
+            let mut world = World::seeded(config(), config(), seed);
+            let (id, other) = world.connected();
+            world.join(id, 2, false);
+            world.link(1).loss = 0.01;
+            world.link(2).loss = 0.01;
+            world.exchange((id, other), [BYTES, BYTES], ms(600_000));
+            for host in [CLIENT, SERVER] {
+                let counters = world.stacks[host].counters();
+                assert_eq!((counters.bad_mappings, counters.fallbacks), (0, 0));
+            }
+            wrapped = [0, 1, 2, 3].map(|i| wrapped[i] || found[i]);
+        }
+        if wrapped == [true; 4] {
+            return;
+        }
+    }
 }
 
 #[test]

@@ -85,7 +85,7 @@ fn a_gap_is_told_at_once_and_so_is_its_end() {
     let (mut script, next) = warmed();
     let sent = script.answer(data(next + S, S as usize));
     let block = |start: i64, end: i64| {
-        let seq = |o: i64| Seq(super::script::PEERS + 1 + o as u32);
+        let seq = |o: i64| Seq(super::script::PEERS.wrapping_add(1 + o as u32));
         (seq(start), seq(end))
     };
     assert_eq!(sent[0].ack, next);

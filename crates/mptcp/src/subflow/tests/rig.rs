@@ -222,7 +222,9 @@ impl Line {
     pub fn new(config: Config, delay: Duration) -> Line {
         let mut line = Line {
             now: Time::ZERO,
-            ends: [End::new(config.clone(), 1_000), End::new(config, 5_000)],
+            // Both wrap soon.
+            ends: [u32::MAX - 30_000, u32::MAX - 5_000]
+                .map(|initial| End::new(config.clone(), initial)),
             delay,
             rule: Box::new(|_, _, _| Fate::Pass),
             seen: Vec::new(),

@@ -9,8 +9,9 @@ use policy::SubflowId;
 use std::time::Duration;
 
 /// The initial sequence numbers of ours and of the peer.
-pub const OURS: u32 = 100;
-pub const PEERS: u32 = 9_000;
+/// Both ends' numbers wrap soon.
+pub const OURS: u32 = u32::MAX - 3_000;
+pub const PEERS: u32 = u32::MAX - 2_000;
 
 /// What was sent, without what the tests don't look at.
 #[derive(Clone, PartialEq, Eq, Debug)]
