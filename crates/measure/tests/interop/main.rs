@@ -3,9 +3,7 @@
 //!
 //! Each case runs in a process of its own, which this program starts from itself, because only
 //! a process with one thread may enter a user namespace. So it has its own `main`. Arguments
-//! choose cases by parts of their titles. A case that fails leaves its capture behind. One during
-//! which the machine stood still says nothing of two stacks with timers: it is tried again, which
-//! is told, and twice at most.
+//! choose cases by parts of their titles. A case that fails leaves its capture behind.
 
 mod capture;
 mod cases;
@@ -24,9 +22,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use walkabout_measure::emulator::enter_user_namespace;
 
 /// What went wrong, in words.
@@ -46,21 +43,6 @@ macro_rules! check {
 
 /// Exit code of a case that this machine cannot run.
 const IMPOSSIBLE: u8 = 127;
-/// Exit code of a case that failed while the machine stood still.
-const UNSTEADY: u8 = 126;
-/// How often a case is tried at most.
-const TRIALS: u32 = 3;
-
-/// The longest time that the hosts or the emulator were kept from running, in microseconds.
-static STOOD_STILL: AtomicU64 = AtomicU64::new(0);
-/// From here on a host that is slow is a host that stood still: Linux's shortest retransmission
-/// timeout, 200 ms, runs out meanwhile.
-const STILL: Duration = Duration::from_millis(200);
-
-/// Takes note of a time during which the hosts or the emulator could not run.
-fn stood_still(time: Duration) {
-    STOOD_STILL.fetch_max(time.as_micros() as u64, Ordering::Relaxed);
-}
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -125,27 +107,6 @@ fn all() -> impl Iterator<Item = (String, &'static Case, Role, Family)> {
 
 /// Runs a case in a process of its own; `Some` is why it was skipped.
 fn outside(title: &str) -> Result<Option<String>, Failure> {
-    let mut trial = 1;
-    loop {
-        match once(title)? {
-            End::Unsteady(words) if trial < TRIALS => println!("test {title} ... again: {words}"),
-            End::Failed(words) | End::Unsteady(words) => return Err(words.into()),
-            End::Skipped(words) => return Ok(Some(words)),
-            End::Passed => return Ok(None),
-        }
-        trial += 1;
-    }
-}
-
-/// How a case ended, in words.
-enum End {
-    Passed,
-    Skipped(String),
-    Failed(String),
-    Unsteady(String),
-}
-
-fn once(title: &str) -> Result<End, Failure> {
     let name: String = title
         .chars()
         .map(|c| if c.is_ascii_alphanumeric() { c } else { '_' })
@@ -158,13 +119,11 @@ fn once(title: &str) -> Result<End, Failure> {
     if code == Some(0) && std::env::var_os("WALKABOUT_KEEP_CAPTURES").is_none() {
         let _ = fs::remove_file(&capture);
     }
-    let words_of_failure = format!("{words}\ncapture: {}", capture.display());
-    Ok(match code.map(u8::try_from) {
-        Some(Ok(0)) => End::Passed,
-        Some(Ok(IMPOSSIBLE)) => End::Skipped(words),
-        Some(Ok(UNSTEADY)) => End::Unsteady(words_of_failure),
-        _ => End::Failed(words_of_failure),
-    })
+    match code {
+        Some(0) => Ok(None),
+        Some(code) if code == i32::from(IMPOSSIBLE) => Ok(Some(words)),
+        _ => Err(format!("{words}\ncapture: {}", capture.display()).into()),
+    }
 }
 
 fn inside(title: &str, capture: &Path) -> ExitCode {
@@ -188,11 +147,6 @@ fn inside(title: &str, capture: &Path) -> ExitCode {
     match (case.run)(&setting) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            let still = Duration::from_micros(STOOD_STILL.load(Ordering::Relaxed));
-            if still > STILL {
-                eprintln!("the machine stood still for {still:?}; {error}");
-                return ExitCode::from(UNSTEADY);
-            }
             eprintln!("{error}");
             ExitCode::FAILURE
         }

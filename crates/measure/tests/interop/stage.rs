@@ -346,11 +346,7 @@ impl Stage {
         mut done: impl FnMut(&mut Stage) -> bool,
     ) -> Outcome {
         let begin = Instant::now();
-        let mut last = begin;
         loop {
-            let turn = Instant::now();
-            crate::stood_still(turn - last);
-            last = turn;
             let turned = self.ours.turn().and_then(|()| self.kernel.turn());
             if let Err(error) = turned {
                 return Err(format!("{error}, waiting for {what}\n{}", self.state()).into());
@@ -405,9 +401,6 @@ impl Drop for Stage {
         self.stop.stop();
         if let Some(emulator) = self.emulator.take() {
             let ended = emulator.join();
-            if let Ok(Ok(timing)) = &ended {
-                crate::stood_still(Duration::from_nanos(timing.lateness_max_ns));
-            }
             assert!(
                 matches!(ended, Ok(Ok(_))) || thread::panicking(),
                 "the emulator failed: {ended:?}"
