@@ -42,7 +42,7 @@ impl Failures {
         if self.part == Part::Between {
             self.part = match line {
                 "failures:" => Part::List,
-                _ if is_test && !is_result && line.contains(" ... FAILED") => Part::Told,
+                _ if is_test && line.contains(" ... FAILED") => Part::Told,
                 _ if line.starts_with("error: ") => Part::Error,
                 _ => return,
             };

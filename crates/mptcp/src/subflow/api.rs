@@ -180,7 +180,8 @@ impl Subflow {
     }
 
     /// The right edge of the window announced last, as an offset.
-    pub fn announced_edge(&self) -> u64 {
+    #[cfg(test)]
+    pub(super) fn announced_edge(&self) -> u64 {
         self.receive_window.announced()
     }
 

@@ -106,6 +106,7 @@ impl ReceiveWindow {
     }
 
     /// The right edge as the peer reads it.
+    #[cfg(test)]
     pub(super) fn announced(&self) -> u64 {
         self.announced
     }

@@ -102,11 +102,11 @@ impl<K: Kernel> Oracle<K> {
             .paths
             .iter()
             .any(|p| p.addresses.contains(&connection.remote.ip()));
-        // One that works, or is yet to, and that one of the two paths cannot carry, as it lacks IPv6, stays
-        // where it is; its vain trials would be held against the path.
-        let works = subflows.iter().any(|s| s.state == PathState::Established) || grip.is_none();
+        // One that works, or that nobody steers yet, and that one of the two paths cannot carry, as it lacks
+        // IPv6, stays where it is; its vain trials would be held against the path.
+        let works = subflows.iter().any(|s| s.state == PathState::Established);
         let cannot = |p: &PathNow| p.up && !connection.leads_from_any(&p.addresses);
-        let stays = works && self.paths.iter().any(cannot);
+        let stays = (works || grip.is_none()) && self.paths.iter().any(cannot);
         if !ours || to_itself || stays || (grip.is_none() && !self.takes_hold(now, connection)) {
             return None;
         }

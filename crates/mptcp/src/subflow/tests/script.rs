@@ -8,8 +8,7 @@ use model::Time;
 use policy::SubflowId;
 use std::time::Duration;
 
-/// The initial sequence numbers of ours and of the peer.
-/// Both ends' numbers wrap soon.
+/// The initial sequence numbers of ours and of the peer: both wrap soon.
 pub const OURS: u32 = u32::MAX - 3_000;
 pub const PEERS: u32 = u32::MAX - 2_000;
 
